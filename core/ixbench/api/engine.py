@@ -1,0 +1,58 @@
+"""What an engine plugin needs: `EngineAdapter` to subclass, and the values that `plan()` takes and returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api._lazy import lazy
+from ixbench.host.contracts.book import DetectedGpu, HardwareBook, PriceBook
+from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
+from ixbench.host.contracts.engine import Engine, EngineAdapter, RequestSpec, StreamQuirks
+from ixbench.host.contracts.runtime import Runtime
+from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
+from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.launch import Finding, Identity, LaunchPlan, ProcessPlan, Readiness
+from ixbench.model.price import Quote, Sku
+from ixbench.model.prompt import Message
+from ixbench.model.sample import Sample
+from ixbench.model.signature import Signature
+
+if TYPE_CHECKING:
+    from ixbench.host.contracts.options import Duration, OptionsModel, Size
+
+__all__ = [
+    "ArgValue",
+    "Collector",
+    "CollectorTarget",
+    "Deployment",
+    "DetectedGpu",
+    "Duration",
+    "Engine",
+    "EngineAdapter",
+    "EnvVar",
+    "Fault",
+    "Finding",
+    "HardwareBook",
+    "HardwareSpec",
+    "Identity",
+    "InputError",
+    "LaunchPlan",
+    "Message",
+    "ModelSpec",
+    "OptionsModel",
+    "PriceBook",
+    "ProcessPlan",
+    "Quote",
+    "Readiness",
+    "RequestSpec",
+    "Runtime",
+    "Sample",
+    "Sampler",
+    "Signature",
+    "Size",
+    "Sku",
+    "StreamQuirks",
+    "did_you_mean",
+]
+
+__getattr__ = lazy(__name__, dict.fromkeys(("Duration", "OptionsModel", "Size"), "ixbench.host.contracts.options"))

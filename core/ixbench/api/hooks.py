@@ -1,0 +1,22 @@
+"""`hookimpl` marks a function as an implementation of the ixbench hook with its name.
+
+A whole plugin::
+
+    from ixbench.api.hooks import hookimpl
+
+
+    @hookimpl
+    def ixbench_reporters():
+        from acme_reports.reporter import AcmeReporter
+
+        return [AcmeReporter()]
+
+and in its pyproject.toml ``[project.entry-points.ixbench]`` with ``acme = "acme_reports"``.
+"""
+
+from __future__ import annotations
+
+from ixbench.host.specs import NAME, hookimpl
+from ixbench.model.events import Event, LaunchFailed, LaunchReady, PointFinished, PointStarted, RunFinished, RunStarted
+
+__all__ = ["NAME", "Event", "LaunchFailed", "LaunchReady", "PointFinished", "PointStarted", "RunFinished", "RunStarted", "hookimpl"]

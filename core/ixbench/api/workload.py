@@ -1,0 +1,39 @@
+"""What a workload plugin needs: `Workload` to subclass, and the parts of a Schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api._lazy import lazy
+from ixbench.host.contracts.workload import Workload, WorkloadIdentity
+from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.point import Load
+from ixbench.model.prompt import Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
+from ixbench.model.schedule import Edge, Phase, Schedule, Session, Turn
+
+if TYPE_CHECKING:
+    from ixbench.host.contracts.options import Duration, OptionsModel, Size
+
+__all__ = [
+    "Duration",
+    "Edge",
+    "Fault",
+    "InputError",
+    "Load",
+    "Message",
+    "MessagesPrompt",
+    "OptionsModel",
+    "Phase",
+    "Prompt",
+    "Schedule",
+    "Session",
+    "Size",
+    "SyntheticPrompt",
+    "TextPrompt",
+    "Turn",
+    "Workload",
+    "WorkloadIdentity",
+    "did_you_mean",
+]
+
+__getattr__ = lazy(__name__, dict.fromkeys(("Duration", "OptionsModel", "Size"), "ixbench.host.contracts.options"))

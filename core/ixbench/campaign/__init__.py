@@ -1,0 +1,1 @@
+"""benchmarks.toml becomes a Campaign: read, merge, validate, explain."""

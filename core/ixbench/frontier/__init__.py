@@ -1,0 +1,1 @@
+"""Curves, rungs, selection, cost and formatting: pure arithmetic of operating points."""

@@ -1,0 +1,1 @@
+"""Plugin loading, hook specifications and attribution."""

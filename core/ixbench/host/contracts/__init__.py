@@ -1,0 +1,1 @@
+"""The classes that plugins subclass, one module a kind; `ixbench.api` re-exports them."""

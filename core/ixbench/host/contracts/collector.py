@@ -1,0 +1,46 @@
+"""What a collector plugin subclasses: it samples the machine or the engine while a point runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from ixbench.model.sample import Sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectorTarget:
+    """What there is to sample."""
+
+    engine: str
+    url: str
+    """Base URL of the server."""
+    pids: tuple[int, ...]
+    """Root processes of the launch; empty for a server that we did not start."""
+    headers: dict[str, str]
+    """Auth headers for the engine's own endpoints."""
+
+
+class Sampler(Protocol):
+    """An open collector."""
+
+    async def sample(self) -> Sequence[Sample]:
+        """Return what can be read now; must not take longer than the collector's interval."""
+        ...
+
+
+class Collector(ABC):
+    """One source of samples. A collector that fails costs its series and a warning, never the point."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str] = ""
+    interval_s: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def open(self, target: CollectorTarget) -> AbstractAsyncContextManager[Sampler]:
+        """Return an async context manager that opens the source for one point."""

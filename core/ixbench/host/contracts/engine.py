@@ -1,0 +1,110 @@
+"""What an engine plugin subclasses: an `EngineAdapter` maps typed options to a pure launch plan. The host owns every process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
+
+from ixbench.model.deployment import OptionsT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import httpx
+    from pydantic import BaseModel
+
+    from ixbench.model.deployment import Deployment
+    from ixbench.model.launch import Finding, LaunchPlan
+    from ixbench.model.prompt import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamQuirks:
+    """How an engine's streams differ from the common form; data that the wire reads, never ifs in the wire."""
+
+    reasoning_fields: tuple[str, ...] = ("reasoning", "reasoning_content")
+    """Delta fields that carry thinking."""
+    sends_done: bool = True
+    """Whether the stream ends with [DONE]; without it the orderly end of the body is the end mark."""
+    finish_reason_reliable: bool = True
+    """Whether "length" is said when the limit ended the answer."""
+    chunk_is_token: bool = False
+    """Whether each content chunk holds exactly one token by construction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSpec:
+    """One request before it is JSON."""
+
+    model: str
+    api: Literal["chat", "completions"]
+    messages: tuple[Message, ...] = ()
+    """For the chat API."""
+    prompt: str | list[int] | None = None
+    """For the completions API: text, or token ids where the engine takes them."""
+    max_tokens: int | None = None
+    exact_length: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A running server, as an adapter's async methods see it."""
+
+    url: str
+    """Base URL without /v1."""
+    model: str
+    """The served name that requests carry."""
+    client: httpx.AsyncClient
+    """For control requests only; its base URL and auth headers are set, its timeouts bounded."""
+
+
+class EngineAdapter(ABC, Generic[OptionsT]):
+    """One engine.
+
+    Subclass it, set `name`, `summary` and `Options`, implement `plan`, and return an instance from `ixbench_engines`.
+    Everything else has a sensible default.
+    """
+
+    name: ClassVar[str]
+    """The `engine = "..."` of a deployment."""
+    summary: ClassVar[str] = ""
+    """One line for `ixbench plugins`."""
+    Options: ClassVar[type[BaseModel]]
+    """Typed options (a subclass of `OptionsModel`); its fields are the keys that a deployment may hold."""
+    quirks: ClassVar[StreamQuirks] = StreamQuirks()
+
+    def recipes(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the recipes shipped with the adapter, by name: tables with `title`, `source`, `image`, options, `args`, `env` and `at`."""
+        return {}
+
+    def validate(self, deployment: Deployment[OptionsT]) -> Iterable[Finding]:
+        """Say what is wrong or remarkable about a deployment before anything starts. Pure."""
+        del deployment
+        return ()
+
+    @abstractmethod
+    def plan(self, deployment: Deployment[OptionsT]) -> LaunchPlan:
+        """Return how to start the engine. Pure: reads neither the machine nor the clock, and gives equal plans for equal deployments.
+
+        :raises InputError: if the deployment cannot be launched as asked.
+        """
+
+    def request(self, spec: RequestSpec) -> dict[str, Any]:
+        """Return the JSON payload of a streaming request; override to add what the engine needs or to drop what it refuses."""
+        payload: dict[str, Any] = {"model": spec.model}
+        if spec.api == "chat":
+            payload["messages"] = [{"role": message.role, "content": message.content} for message in spec.messages]
+        else:
+            payload["prompt"] = spec.prompt
+        payload |= {"stream": True, "stream_options": {"include_usage": True}, "temperature": 0}
+        if spec.max_tokens is not None:
+            payload["max_tokens"] = spec.max_tokens
+        if spec.exact_length:
+            payload["ignore_eos"] = True
+        return payload
+
+    async def provenance(self, engine: Engine) -> Mapping[str, object]:
+        """Return what the running server says about itself; it may use `engine_version` as a key, which then enters the identity."""
+        del engine
+        return {}

@@ -1,0 +1,29 @@
+"""What a reporter plugin subclasses: a pure function of run folders."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Generic
+
+from ixbench.model.deployment import OptionsT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pydantic import BaseModel
+
+    from ixbench.model.run import Artifact, RunView
+
+
+class Reporter(ABC, Generic[OptionsT]):
+    """One report. It gets finished runs and returns files; it never writes, waits or asks an engine."""
+
+    name: ClassVar[str]
+    """The name in [report] use and in file names."""
+    summary: ClassVar[str] = ""
+    Options: ClassVar[type[BaseModel]]
+    """Typed options, set by `report --set NAME.key=value`; may have no fields."""
+
+    @abstractmethod
+    def render(self, runs: Sequence[RunView], options: OptionsT) -> Iterable[Artifact]:
+        """Return the report's files. Pure: equal runs give equal bytes."""

@@ -1,0 +1,1 @@
+"""Processes, ports, readiness and stopping of engines."""

@@ -1,0 +1,1 @@
+"""Metrics, percentiles and verdict rules: pure functions of request records."""

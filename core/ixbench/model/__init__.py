@@ -1,0 +1,1 @@
+"""The nouns: frozen values that pass between the stages. Nothing here waits, reads or writes."""

@@ -1,0 +1,152 @@
+"""What became of a point: metrics, a verdict and where they come from. `point.json` is this value, sealed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ixbench.model.launch import Scalar
+
+Evidence = Literal["measured", "simulated"]
+Origin = Literal["run", "imported"]
+MetricValue = float | int | None
+Metrics = dict[str, MetricValue | dict[str, MetricValue]]
+"""Name -> number, or name -> parts (percentiles, or the bases of a rate). Units stand in the names."""
+
+POINT_FORMAT = 1
+"""History of point.json: 1 = first release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a point is not plainly valid."""
+
+    code: str
+    """A code of metrics.md section 6."""
+    value: float | None
+    """What was measured."""
+    limit: float | None
+    """What is allowed."""
+    text: str
+    """The same in one sentence."""
+    severity: Literal["invalid", "warning"] = "invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether the numbers of a point may be used."""
+
+    status: Literal["valid", "valid_with_warnings", "invalid"]
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a point has no numbers, or an engine none to give."""
+
+    code: str
+    cause: str
+    """One sentence."""
+    fix: str
+    """What to do, one sentence; may be empty."""
+    evidence: tuple[str, ...] = ()
+    """Log lines or messages that show it, secrets redacted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounting:
+    """Requests of the profile phase by outcome: requests = ok + sum(failed) + cancelled."""
+
+    requests: int = 0
+    ok: int = 0
+    failed: Mapping[str, int] = field(default_factory=dict)
+    """By failure kind."""
+    cancelled: int = 0
+    warmup: int = 0
+    """Requests of the warm-up, whatever became of them."""
+    resent: int = 0
+    empty_answers: int = 0
+    """Successes without any text: their tokens count, they have no TTFT."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointIdentity:
+    """What was measured. All fields but concurrency, rate, parallelism and settings decide whether points stand on one curve."""
+
+    model: str
+    precision: str | None
+    hardware: str | None
+    gpus: int | None
+    engine: str
+    engine_version: str | None
+    image: str | None
+    deployment: str
+    workload: str
+    preset: str | None = None
+    corpus: str | None = None
+    """Hash of the corpus, or None for synthetic prompts."""
+    concurrency: int | None = None
+    rate: float | None = None
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    data_parallel: int | None = None
+    expert_parallel: bool | None = None
+    spec_method: str | None = None
+    kv_offload: str = "off"
+    input_tokens: int | None = None
+    """Asked mean input length of a fixed-sequence workload."""
+    output_tokens: int | None = None
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    """Matrix settings of the point."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """Where the point lies on the speed axis of its ladder."""
+
+    name: str
+    """"tpot": the speed is 1 / percentile of TPOT."""
+    percentile: str
+    """"p90", "median", ..."""
+    tok_s_user: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientReport:
+    """What the client itself added: its floor and lag are part of every point."""
+
+    floor_s: float | None
+    """TTFT of a loopback server that answers at once, through the same client."""
+    lag_s: float | None
+    """p99 of the largest event-loop delay in flight."""
+    cpu_s: float | None
+    """CPU seconds of the client during the profile phase."""
+    clock: Literal["kernel", "read", "virtual"]
+    """How chunks were stamped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointResult:
+    """A finished point."""
+
+    id: str
+    evidence: Evidence
+    origin: Origin
+    identity: PointIdentity
+    verdict: Verdict
+    failure: Failure | None
+    metrics: Metrics
+    accounting: Accounting
+    axis: Axis
+    client: ClientReport | None
+    provenance: Mapping[str, object] = field(default_factory=dict)
+    """Launch id, argv, engine build, dates and whatever else tells how it came about."""
+    format: int = POINT_FORMAT
+
+    @property
+    def usable(self) -> bool:
+        """Whether the point may stand on a frontier."""
+        return self.failure is None and self.verdict.status != "invalid"

@@ -1,0 +1,77 @@
+"""A run folder as reporters see it: read-only, complete, without paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ixbench.model.price import Quote, Sku
+    from ixbench.model.result import Evidence, PointResult
+
+Interpolation = Literal["steffen", "linear", "step"]
+RangePolicy = Literal["in_range", "min_slo"]
+SelectionPolicy = Literal["max_throughput", "min_cost", "priority"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSettings:
+    """The `[report]` table, resolved."""
+
+    rungs: tuple[float, ...] = (30.0, 50.0, 75.0, 100.0, 150.0, 200.0)
+    """Target speeds in tok/s/user, rising."""
+    primary: float = 50.0
+    """The rung of the headline and of the cost table."""
+    axis: str = "median"
+    """Percentile of TPOT whose reciprocal is the speed: p50 or median, p75, p90, p95, p99, mean."""
+    interpolation: Interpolation = "steffen"
+    range: RangePolicy = "in_range"
+    policy: SelectionPolicy = "max_throughput"
+    scope: str | tuple[str, ...] = "all"
+    """"all", "community", or names of engines."""
+    use: tuple[str, ...] = ("console", "ladder", "cost", "table")
+    """Reporters to run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """One run: what was asked, what was found, and how to read it."""
+
+    id: str
+    """Name of the run folder."""
+    title: str
+    started: str
+    """UTC, ISO 8601."""
+    evidence: Evidence
+    """"simulated" as soon as one point is."""
+    report: ReportSettings
+    points: tuple[PointResult, ...]
+    """Finished points in plan order, invalid and failed ones included."""
+    planned: tuple[str, ...]
+    """Ids of all planned points."""
+    quotes: tuple[Quote, ...] = ()
+    """Prices by tier for the run's SKU, in the book's order; empty = no price is known."""
+    sku: Sku | None = None
+    campaign: Mapping[str, object] = field(default_factory=dict)
+    """The campaign with secrets redacted."""
+    machine: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Planned points that are not there yet."""
+        present = {point.id for point in self.points}
+        return tuple(name for name in self.planned if name not in present)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """One file that a reporter made; the host writes it."""
+
+    name: str
+    """File name, `<reporter>.<ext>`."""
+    content: str | bytes
+    show: bool = False
+    """Whether its text belongs on the terminal too."""

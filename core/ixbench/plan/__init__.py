@@ -1,0 +1,1 @@
+"""A Campaign becomes a Plan: expand, name, estimate; pure."""

@@ -1,0 +1,1 @@
+"""Executes a Schedule on a Channel: executor, clocks, prompts, wire."""

@@ -1,0 +1,1 @@
+"""Builds RunViews from run folders and writes artifacts."""

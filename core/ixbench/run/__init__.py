@@ -1,0 +1,1 @@
+"""The loop over launches and points, with progress and interruption."""

@@ -1,0 +1,1 @@
+"""The run folder: journal, seal, resume, redaction."""

@@ -1,0 +1,1 @@
+"""ixbench plugin: hook implementations only."""
