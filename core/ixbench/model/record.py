@@ -123,6 +123,9 @@ class RequestRecord:
     usage_cached: int | None = None
     usage_output: int | None = None
     usage_reasoning: int | None = None
+    local_input: int | None = None
+    """Counted by a named local tokenizer, where asked for; never mixed into `usage_*`."""
+    local_output: int | None = None
     http_status: int | None = None
     finish_reason: str | None = None
     """First non-null reason of choice 0, as sent."""
