@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - msgspec resolves the annotations when it reads point.json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ixbench.model.launch import Scalar
+from ixbench.model.launch import Scalar  # noqa: TC001 - as above
 
 Evidence = Literal["measured", "simulated"]
 Origin = Literal["run", "imported"]

@@ -1,0 +1,83 @@
+"""How values become bytes on disk: JSON without NaN, without secrets, and whole files that are either there or not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ixbench.model.errors import IxbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ixbench.model.secrets import Redactor
+
+
+def to_json(value: object, redactor: Redactor) -> bytes:
+    """Return a value as indented JSON that ends with a newline; every text in it is redacted, NaN and infinities are null."""
+    plain = redact_texts(msgspec.to_builtins(value, enc_hook=_plain), redactor)
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
+
+
+def to_line(value: object, redactor: Redactor) -> bytes:
+    """Return a value as one line of JSON, in the same way."""
+    return msgspec.json.encode(redact_texts(msgspec.to_builtins(value, enc_hook=_plain), redactor)) + b"\n"
+
+
+def redact_texts(value: Any, redactor: Redactor) -> Any:  # noqa: ANN401 - JSON values have any type
+    """Return JSON-like data with all its texts redacted, keys included."""
+    if isinstance(value, str):
+        return redactor.text(value)
+    if isinstance(value, dict):
+        return {redactor.text(key) if isinstance(key, str) else key: redact_texts(item, redactor) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_texts(item, redactor) for item in value]
+    return value
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a file that is either absent, old or complete, also after a crash of the machine.
+
+    :raises IxbenchError: if the disk refuses.
+    """
+    part = path.with_name(path.name + ".part")
+    with refusals(path):
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a crash of the machine."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses inside the block into one sentence about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise IxbenchError(f"{path}: cannot be written: {error.strerror or error}; what was sealed before is safe") from error
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "item"):  # numpy's scalars, without importing numpy
+        return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise NotImplementedError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,231 @@
+"""The run folder: its places, its header and its lock. Everything that a run leaves on disk goes through here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+from typing import TYPE_CHECKING, Self
+
+from ixbench.model.errors import Fault, InputError, IxbenchError
+from ixbench.store.encode import refusals, sync_folder, to_json, write_atomic
+from ixbench.store.header import HEADER, RunHeader, read_header
+from ixbench.store.lock import FolderLock
+from ixbench.store.names import is_plain_name, plain_name
+from ixbench.store.point import PointWriter, is_sealed, read_point_records, read_point_samples, read_result
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from ixbench.model.record import RequestRecord
+    from ixbench.model.result import PointResult
+    from ixbench.model.sample import Sample
+    from ixbench.model.secrets import Redactor
+
+POINTS = "points"
+LAUNCHES = "launches"
+REPORTS = "reports"
+LAUNCH = "launch.json"
+
+
+class RunReader:
+    """A run folder for reading: needs no lock, changes nothing, and may be used while the run goes on."""
+
+    def __init__(self, path: Path) -> None:
+        """Take a folder that holds a run.json.
+
+        :raises InputError: if it is none.
+        """
+        self.path = path
+        if not (path / HEADER).is_file():
+            raise InputError(Fault(where=str(path), problem=f"is no run folder: it has no {HEADER}", advice=_inner_runs(path)))
+
+    @property
+    def id(self) -> str:
+        """Name of the run folder."""
+        return self.path.resolve().name
+
+    @property
+    def reports(self) -> Path:
+        """Where reports of this run go unless the user says otherwise."""
+        return self.path / REPORTS
+
+    def header(self) -> RunHeader:
+        """Return the content of run.json; the errors are those of `read_header`."""
+        return read_header(self.path)
+
+    def sealed(self) -> tuple[str, ...]:
+        """Return the ids of the finished points: in plan order, then those that the plan does not name, by name."""
+        points = self.path / POINTS
+        found = {item.name for item in points.iterdir() if is_plain_name(item.name) and is_sealed(item)} if points.is_dir() else set()
+        planned = [name for name in self.header().planned if name in found]
+        return (*planned, *sorted(found.difference(planned)))
+
+    def remaining(self) -> tuple[str, ...]:
+        """Return the ids of the planned points that are not finished, in plan order."""
+        sealed = set(self.sealed())
+        return tuple(name for name in self.header().planned if name not in sealed)
+
+    def result(self, point_id: str) -> PointResult:
+        """Return a finished point; the errors are those of `read_result`."""
+        return read_result(self._point(point_id))
+
+    def records(self, point_id: str) -> tuple[RequestRecord, ...]:
+        """Return what each request of a point did; of a point that still runs, as far as it is written.
+
+        :raises InputError: if a line is broken that must not be.
+        """
+        return read_point_records(self._point(point_id))
+
+    def samples(self, point_id: str) -> tuple[Sample, ...]:
+        """Return the samples of a point; the rest as `records`."""
+        return read_point_samples(self._point(point_id))
+
+    def _point(self, point_id: str) -> Path:
+        if not is_plain_name(point_id):
+            raise InputError(Fault(where=str(self.path), problem=f"{point_id!r} is no point id", allowed=", ".join(self.sealed())))
+        return self.path / POINTS / point_id
+
+
+class RunFolder(RunReader):
+    """A run folder that this process writes, under its lock; a context manager that lets go of the lock."""
+
+    def __init__(self, path: Path, lock: FolderLock, redactor: Redactor) -> None:
+        """Use `create` or `take_up`."""
+        super().__init__(path)
+        self._lock = lock
+        self._redactor = redactor
+
+    @classmethod
+    def create(cls, results_dir: Path, *, slug: str, now: datetime, header: RunHeader, redactor: Redactor) -> RunFolder:
+        """Make `<results>/<UTC>-<slug>/`, lock it and write its run.json; a name that is taken gets -2, -3, ... appended.
+
+        :param now: an aware time.
+        :raises InputError: if nothing can be written there.
+        """
+        stem = f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{plain_name(slug, 'slug')}"
+        try:
+            results_dir.mkdir(parents=True, exist_ok=True)
+            path = _first_free(results_dir, stem)
+            sync_folder(results_dir)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise InputError(
+                Fault(where=str(results_dir), problem="is a file, or lies under one", allowed="a folder", advice="give another --results")
+            ) from error
+        except OSError as error:
+            raise InputError(
+                Fault(where=str(results_dir), problem=f"cannot be written: {error.strerror}", advice="give another --results")
+            ) from error
+        lock = FolderLock(path)
+        try:
+            write_atomic(path / HEADER, to_json(header, redactor))
+            return cls(path, lock, redactor)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def take_up(cls, path: Path, *, redactor: Redactor) -> RunFolder:
+        """Lock an existing run folder, to measure what it lacks.
+
+        :raises InputError: if another run holds it, or it is no run folder.
+        """
+        reader = RunReader(path)
+        lock = FolderLock(reader.path)
+        try:
+            return cls(path, lock, redactor)
+        except BaseException:
+            lock.release()
+            raise
+
+    def __enter__(self) -> Self:
+        """Return the folder."""
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        """Let the next run in."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the lock; may be called twice."""
+        self._lock.release()
+
+    def write_header(self, header: RunHeader) -> None:
+        """Replace run.json in one step.
+
+        :raises IxbenchError: if the disk refuses; then the old one stands.
+        """
+        write_atomic(self.path / HEADER, to_json(header, self._redactor))
+
+    def note_resumed(self, now: datetime) -> None:
+        """Record that the run was taken up again."""
+        header = self.header()
+        self.write_header(replace(header, resumed=(*header.resumed, iso_utc(now))))
+
+    def start_point(self, point_id: str) -> PointWriter:
+        """Return the writer of a point; what an interrupted attempt left is cleared.
+
+        :raises IxbenchError: if the point is sealed already, or the disk refuses.
+        """
+        return PointWriter(self.path / POINTS / plain_name(point_id, "point id"), self._redactor)
+
+    def launch_folder(self, launch_id: str) -> Path:
+        """Make and return the folder of a launch, for launch.json and the engine's log.
+
+        :raises IxbenchError: if the disk refuses.
+        """
+        folder = self.path / LAUNCHES / plain_name(launch_id, "launch id")
+        with refusals(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def write_launch(self, launch_id: str, content: object) -> Path:
+        """Write launch.json, with all texts redacted, and return its path.
+
+        :raises IxbenchError: if the disk refuses.
+        """
+        path = self.launch_folder(launch_id) / LAUNCH
+        write_atomic(path, to_json(content, self._redactor))
+        return path
+
+
+def iso_utc(moment: datetime) -> str:
+    """Return an aware time as it stands in run.json: 2026-11-30T06:45:01Z."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def find_newest(results_dir: Path, campaign_hash: str) -> Path | None:
+    """Return the newest run folder of a campaign, or None; folders that cannot be read as runs are passed over.
+
+    :raises InputError: if the results folder is no folder.
+    """
+    if not results_dir.exists():
+        return None
+    if not results_dir.is_dir():
+        raise InputError(Fault(where=str(results_dir), problem="is a file", allowed="a folder", advice="give another --results"))
+    found: list[tuple[str, int, str, Path]] = []
+    for path in results_dir.iterdir():
+        try:
+            header = read_header(path)
+        except IxbenchError:
+            continue
+        if header.campaign_hash == campaign_hash:
+            found.append((header.started, len(path.name), path.name, path))  # a longer name is a later one of the same second
+    return max(found)[-1] if found else None
+
+
+def _first_free(results_dir: Path, stem: str) -> Path:
+    number = 1
+    while True:
+        path = results_dir / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def _inner_runs(path: Path) -> str:
+    runs = sorted(item.parent.name for item in path.glob(f"*/{HEADER}")) if path.is_dir() else []
+    return f"give one of the run folders in it, for instance {path / runs[-1]}" if runs else "give a folder that `ixbench run` made"

@@ -1,0 +1,107 @@
+"""requests.jsonl and samples.jsonl: one JSON object a line, read strictly where the point is sealed, else up to a torn end."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
+
+from ixbench.model.errors import Fault, InputError
+from ixbench.model.record import RequestRecord
+from ixbench.model.sample import Sample
+from ixbench.model.schedule import PhaseName
+from ixbench.store.chunks import CHUNK_BYTES, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from ixbench.model.secrets import Redactor
+
+T = TypeVar("T")
+
+
+class Span(msgspec.Struct, frozen=True):
+    """Where a request's events lie in chunks.bin."""
+
+    offset: int
+    count: int
+
+
+_CHUNKS = "chunks"
+_TYPES: dict[str, Any] = typing.get_type_hints(RequestRecord, localns={"PhaseName": PhaseName}) | {_CHUNKS: Span}
+_COLUMNS = tuple(field.name for field in fields(RequestRecord))
+_TEXTS = frozenset(
+    name for name, kind in _TYPES.items() if str in (kind, *typing.get_args(kind)) and typing.get_origin(kind) is not Literal
+)
+_DEFAULTS = {field.name: field.default for field in fields(RequestRecord) if field.default is not MISSING}
+_Line = msgspec.defstruct(
+    "_Line",
+    [(name, _TYPES[name], _DEFAULTS[name]) if name in _DEFAULTS else (name, _TYPES[name]) for name in _COLUMNS],
+    frozen=True,
+    kw_only=True,
+)
+"""A record as it stands in its line: the fields of `RequestRecord`, with a span for the events.
+
+All keys are written; a key that an older ixbench did not know yet reads as its default.
+"""
+
+
+def record_line(record: RequestRecord, offset: int, redactor: Redactor) -> bytes:
+    """Return a record's line; `offset` is where its events begin in chunks.bin."""
+    line: dict[str, object] = {}
+    for name in _COLUMNS:
+        value = getattr(record, name)
+        line[name] = redactor.text(value) if name in _TEXTS and value is not None else value
+    line[_CHUNKS] = Span(offset, len(record.chunks))
+    return msgspec.json.encode(line) + b"\n"
+
+
+def read_records(path: Path, chunks_path: Path, *, sealed: bool) -> tuple[RequestRecord, ...]:
+    """Return all records of a point in order of writing.
+
+    :param sealed: whether every line must be whole; else a torn end is left out.
+    :raises InputError: if a line is broken that must not be.
+    """
+    content = memoryview(chunks_path.read_bytes() if chunks_path.exists() else b"")
+
+    def decode(line: bytes) -> RequestRecord:
+        values = msgspec.structs.asdict(msgspec.json.decode(line, type=_Line))
+        span = values[_CHUNKS]
+        values[_CHUNKS] = unpack(content, span.offset, span.count)
+        return RequestRecord(**values)
+
+    records = tuple(_read(path, decode, sealed=sealed))
+    if sealed and sum(len(record.chunks) for record in records) * CHUNK_BYTES != len(content):
+        raise InputError(
+            Fault(where=str(chunks_path), problem=f"its {len(content)} bytes are not the events of {path.name}", advice=_ADVICE)
+        )
+    return records
+
+
+def read_samples(path: Path, *, sealed: bool) -> tuple[Sample, ...]:
+    """Return all samples of a point in order of writing; the rest as `read_records`."""
+    return tuple(_read(path, lambda line: msgspec.json.decode(line, type=Sample), sealed=sealed))
+
+
+_ADVICE = "the folder was changed or cut after the run; measure the point again"
+
+
+def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool) -> Iterator[T]:
+    if not path.exists():
+        if sealed:
+            raise InputError(Fault(where=str(path), problem="is missing, although its point is sealed", advice=_ADVICE))
+        return
+    lines = path.read_bytes().split(b"\n")
+    torn = lines.pop()  # what follows the last newline: nothing, or the start of a line that was never finished
+    if torn and sealed:
+        raise InputError(Fault(where=f"{path}:{len(lines) + 1}", problem="the line has no end", advice=_ADVICE))
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield decode(line)
+        except (msgspec.DecodeError, ValueError) as error:
+            if not sealed and number == len(lines):
+                return
+            raise InputError(Fault(where=f"{path}:{number}", problem=str(error), advice=_ADVICE)) from error

@@ -1,0 +1,54 @@
+"""What point.json must keep beside the records so that the metrics can be computed again: the window and what is known of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ixbench.measure.definition import Measurement
+from ixbench.model.errors import Fault, InputError
+from ixbench.model.point import Load
+from ixbench.model.result import Failure  # noqa: TC001 - msgspec resolves the annotations below
+
+if TYPE_CHECKING:
+    from ixbench.model.record import RequestRecord
+    from ixbench.model.result import PointResult
+
+FACTS = "measurement"
+"""The key in `provenance`."""
+
+
+class _Facts(msgspec.Struct, frozen=True, kw_only=True):
+    agentic: bool
+    on_host: bool
+    start_ns: int | None
+    end_ns: int | None
+    engine_failure: Failure | None
+
+
+def facts(measurement: Measurement) -> dict[str, object]:
+    """Return what neither the records nor the rest of point.json tell."""
+    return {name: getattr(measurement, name) for name in _Facts.__struct_fields__}
+
+
+def rebuild(result: PointResult, records: tuple[RequestRecord, ...]) -> Measurement:
+    """Return the measurement that a sealed point was computed from.
+
+    :raises InputError: if the point was sealed without one, for instance because its engine never started.
+    """
+    try:
+        known = msgspec.convert(result.provenance.get(FACTS), type=_Facts)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            Fault(where=f"point {result.id}", problem=f"its provenance holds no measurement to compute from: {error}")
+        ) from error
+    identity = result.identity
+    return Measurement(
+        records=records,
+        load=Load(concurrency=identity.concurrency, rate=identity.rate),
+        gpus=identity.gpus,
+        lag_p99_s=result.client.lag_s if result.client else None,
+        client_cpu_s=result.client.cpu_s if result.client else None,
+        **{name: getattr(known, name) for name in _Facts.__struct_fields__},
+    )

@@ -1,0 +1,209 @@
+"""One point on disk: raw records appended while it runs, and point.json written last, so that its presence means "finished"."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from ixbench.model.errors import Fault, InputError, IxbenchError
+from ixbench.model.result import POINT_FORMAT, PointResult
+from ixbench.store.chunks import pack
+from ixbench.store.encode import refusals, sync_folder, to_json, to_line, write_atomic
+from ixbench.store.lines import read_records, read_samples, record_line
+from ixbench.store.measurement import FACTS, facts
+from ixbench.store.names import plain_name
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from pathlib import Path
+
+    from ixbench.measure.definition import Measurement
+    from ixbench.model.record import RequestRecord
+    from ixbench.model.sample import Sample
+    from ixbench.model.secrets import Redactor
+
+RESULT = "point.json"
+REQUESTS = "requests.jsonl"
+CHUNKS = "chunks.bin"
+SAMPLES = "samples.jsonl"
+
+RESULT_KEYS: tuple[str, ...] = (
+    "format",
+    "id",
+    "evidence",
+    "origin",
+    "identity",
+    "verdict",
+    "failure",
+    "metrics",
+    "accounting",
+    "axis",
+    "client",
+    "provenance",
+)
+"""The keys of point.json, in order; all are always there."""
+assert set(RESULT_KEYS) == {field.name for field in fields(PointResult)}
+
+_FLUSH_BYTES = 256 * 1024
+_FLUSH_S = 1.0
+
+
+class PointWriter:
+    """The open folder of a point that is running.
+
+    Records and samples are handed to the operating system at least once a second while they come in, events before the
+    lines that name them. What is not sealed is cleared when the point is started again.
+    """
+
+    def __init__(self, folder: Path, redactor: Redactor) -> None:
+        """Clear what an earlier attempt left in the folder, or make it.
+
+        :raises IxbenchError: if the point is sealed, or the disk refuses.
+        """
+        self.id = plain_name(folder.name, "point id")
+        self.folder = folder
+        self._redactor = redactor
+        if is_sealed(folder):
+            raise IxbenchError(f"{folder}: the point is sealed and is never measured again in the same run")
+        self._files: dict[str, FileIO] = {}
+        self._pending = {name: bytearray() for name in (CHUNKS, REQUESTS, SAMPLES)}  # in the order of writing: events before their lines
+        self._chunks_end = 0
+        self._flushed_s = time.monotonic()
+        with refusals(folder):
+            if folder.is_symlink():
+                folder.unlink()
+            elif folder.exists():
+                shutil.rmtree(folder)
+            folder.mkdir(parents=True)
+            sync_folder(folder.parent)
+            for name in self._pending:
+                self._files[name] = (folder / name).open("xb", buffering=0)
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        """Close the files; a point that was not sealed stays unsealed."""
+        self.close()
+
+    def record(self, record: RequestRecord) -> None:
+        """Append one request.
+
+        :raises IxbenchError: if the disk refuses.
+        """
+        self._pending[REQUESTS] += record_line(record, self._chunks_end, self._redactor)
+        events = pack(record.chunks)
+        self._pending[CHUNKS] += events
+        self._chunks_end += len(events)
+        self._flush_if_due()
+
+    def sample(self, sample: Sample) -> None:
+        """Append one sample; the rest as `record`."""
+        self._pending[SAMPLES] += to_line(sample, self._redactor)
+        self._flush_if_due()
+
+    def flush(self) -> None:
+        """Hand everything to the operating system: a kill of this process loses nothing of it.
+
+        :raises IxbenchError: if the disk refuses.
+        """
+        for name, pending in self._pending.items():
+            with refusals(self.folder / name):
+                while pending:
+                    del pending[: self._files[name].write(pending) or 0]
+        self._flushed_s = time.monotonic()
+
+    def seal(self, result: PointResult, measurement: Measurement | None = None) -> PointResult:
+        """Write everything through to the disk, and point.json last; return what was sealed.
+
+        :param measurement: what the metrics were computed from; kept in the provenance, so that they can be computed again.
+        :raises IxbenchError: if the disk refuses; then the point is not sealed.
+        """
+        if result.id != self.id:
+            raise ValueError(f"the folder of {self.id} cannot seal {result.id}")
+        if measurement is not None:
+            result = replace(result, provenance={**result.provenance, FACTS: facts(measurement)})
+        self.flush()
+        for name, file in self._files.items():
+            with refusals(self.folder / name):
+                os.fsync(file.fileno())
+        self.close()
+        write_atomic(self.folder / RESULT, encode_result(result, self._redactor))
+        return result
+
+    def close(self) -> None:
+        """Close the files, as far as the disk takes what is pending; may be called twice."""
+        try:
+            if self._files:
+                self.flush()
+        except IxbenchError:
+            self._pending.clear()  # an unsealed point is measured again anyway, and the first refusal has been raised already
+        finally:
+            for file in self._files.values():
+                file.close()
+            self._files.clear()
+
+    def _flush_if_due(self) -> None:
+        if time.monotonic() - self._flushed_s >= _FLUSH_S or sum(map(len, self._pending.values())) >= _FLUSH_BYTES:
+            self.flush()
+
+
+def encode_result(result: PointResult, redactor: Redactor) -> bytes:
+    """Return point.json."""
+    return to_json({name: getattr(result, name) for name in RESULT_KEYS}, redactor)
+
+
+def is_sealed(folder: Path) -> bool:
+    """Say whether the point in a folder is finished."""
+    return (folder / RESULT).is_file()
+
+
+def read_result(folder: Path) -> PointResult:
+    """Return the sealed reading of a point.
+
+    :raises InputError: if point.json is missing, broken, of another point or of a later format.
+    """
+    path = folder / RESULT
+    try:
+        content = path.read_bytes()
+        header = msgspec.json.decode(content, type=_Format)
+        if header.format > POINT_FORMAT:
+            raise InputError(
+                Fault(
+                    where=str(path),
+                    problem=f"has format {header.format}",
+                    allowed=f"up to {POINT_FORMAT}",
+                    advice="use a newer ixbench to read it",
+                )
+            )
+        result = msgspec.json.decode(content, type=PointResult)
+    except OSError as error:
+        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(Fault(where=str(path), problem=f"is no point of format {POINT_FORMAT}: {error}")) from error
+    if result.id != folder.name:
+        raise InputError(Fault(where=str(path), problem=f"is the result of '{result.id}', but its folder is '{folder.name}'"))
+    return result
+
+
+def read_point_records(folder: Path) -> tuple[RequestRecord, ...]:
+    """Return the records of a point; a torn end is left out where the point is not sealed.
+
+    :raises InputError: if a line is broken that must not be.
+    """
+    return read_records(folder / REQUESTS, folder / CHUNKS, sealed=is_sealed(folder))
+
+
+def read_point_samples(folder: Path) -> tuple[Sample, ...]:
+    """Return the samples of a point; the rest as `read_point_records`."""
+    return read_samples(folder / SAMPLES, sealed=is_sealed(folder))
+
+
+class _Format(msgspec.Struct):
+    format: int
