@@ -1,0 +1,147 @@
+"""What counts as a secret and how it is hidden: the one rule that keeps keys out of every file, log and message."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+HIDDEN = "***"
+"""What stands in place of a secret."""
+
+SHORTEST_SECRET = 4
+"""Shorter values are not searched for in texts: hiding every "1" would make a log unreadable and protect nothing."""
+
+_WORDS_ANYWHERE = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE", "OAUTH")
+_WORDS_WHOLE = frozenset({"AUTH", "AUTHORIZATION", "AUTHORISATION", "BEARER", "KEYS", "PASS"})
+_WORDS_AT_END = ("KEY", "TOKEN", "AUTH")
+_COUNTED_TOKENS = frozenset(
+    {"THRESHOLD", "BUDGET", "LIMIT", "COUNT", "RATIO", "INTERVAL", "SIZE", "LENGTH", "MODE", "TYPE", "ID", "IDS", "PER", "RATE"}
+)
+_NAMES_OF_NAMES = ("KEY_ENV", "TOKEN_ENV")
+_HARMLESS = frozenset({"true", "false", "none", "null", "auto", "default", "enabled", "disabled"})
+
+_USERINFO = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://)(?P<userinfo>[^/\s?#\"'<>]*)@")
+_QUERY_VALUE = re.compile(r"(?P<lead>[?&;])(?P<name>[\w.%-]+)=(?P<value>[^&;#\s\"'<>]+)")
+_AUTH_HEADER = re.compile(r"(?P<lead>\b(?:bearer|basic)\s+)(?P<value>[A-Za-z0-9._~+/=-]{8,})", re.IGNORECASE)
+
+
+def is_secret_name(name: str) -> bool:
+    """Say whether a variable, header, flag or key with this name holds a secret: one named like KEY, TOKEN, SECRET, PASSWORD or AUTH.
+
+    A name that counts tokens (`--long-prefill-token-threshold`, `MAX_TOKENS`) or that names another variable (`api_key_env`) does not.
+    """
+    words = [word for word in re.split(r"[^A-Z0-9]+", name.upper()) if word]
+    if "_".join(words).endswith(_NAMES_OF_NAMES):
+        return False
+    for index, word in enumerate(words):
+        following = words[index + 1] if index + 1 < len(words) else ""
+        if any(part in word for part in _WORDS_ANYWHERE) or word in _WORDS_WHOLE:
+            return True
+        if word.endswith(_WORDS_AT_END) and not (word.endswith("TOKEN") and following in _COUNTED_TOKENS):
+            return True
+    return False
+
+
+def redact_url(text: str) -> str:
+    """Return the text with the userinfo and the secret query values of every URL in it hidden."""
+    text = _USERINFO.sub(lambda match: f"{match['scheme']}{HIDDEN}@", text)
+    return _QUERY_VALUE.sub(lambda match: f"{match['lead']}{match['name']}={HIDDEN}" if is_secret_name(match["name"]) else match[0], text)
+
+
+def redact_text(text: str) -> str:
+    """Return the text without what shows by its form that it is secret: userinfo in URLs, secret query values, auth headers' values."""
+    return _AUTH_HEADER.sub(lambda match: f"{match['lead']}{HIDDEN}", redact_url(text))
+
+
+def redact_table(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a TOML or JSON table with every secret hidden.
+
+    Hidden are the values of keys that `is_secret_name` knows, all values of a table named `headers`, and what `redact_text` finds.
+    A reason beside a value (`{ value = "...", reason = "..." }`) stays.
+    """
+    return {key: _redact_entry(key, value) for key, value in table.items()}
+
+
+def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return a command line with the values of secret flags (`--api-key X`, `--api-key=X`, `NAME_TOKEN=X`) hidden."""
+    shown: list[str] = []
+    hide_next = False
+    for item in argv:
+        name, equals, _ = item.partition("=")
+        if hide_next and not item.startswith("-"):
+            shown.append(HIDDEN)
+            hide_next = False
+            continue
+        hide_next = item.startswith("-") and not equals and is_secret_name(item)
+        named = re.fullmatch(r"-*[\w.-]+", name) is not None
+        shown.append(f"{name}={HIDDEN}" if equals and named and is_secret_name(name) else redact_text(item))
+    return tuple(shown)
+
+
+class Redactor:
+    """Hides known secret values in any text, whatever stands around them."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        """Keep the values, also in the forms that they take in URLs and JSON; very short and harmless ones are left out."""
+        forms: set[str] = set()
+        for value in values:
+            text = value.strip()
+            if len(text) >= SHORTEST_SECRET and text.lower() not in _HARMLESS:
+                forms |= {text, quote(text, safe=""), text.replace("\\", "\\\\").replace('"', '\\"')}
+        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        self._pattern = re.compile("|".join(re.escape(form) for form in ordered)) if ordered else None
+        self._values = frozenset(forms)
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str], *, names: Iterable[str] = (), urls: Iterable[str] = ()) -> Redactor:
+        """Return a redactor of the variables that hold secrets: by their names, by `names`, and of the passwords in `urls`."""
+        wanted = set(names)
+        values = [value for name, value in environment.items() if name in wanted or is_secret_name(name)]
+        for url in (*urls, *environment.values()):
+            for match in _USERINFO.finditer(url):
+                _, colon, password = match["userinfo"].partition(":")
+                values += [password, unquote(password)] if colon else []
+        return cls(values)
+
+    def extended(self, values: Iterable[str]) -> Redactor:
+        """Return a redactor that knows further values."""
+        return Redactor((*self._values, *values))
+
+    def text(self, text: str) -> str:
+        """Return the text with every known value, and all that `redact_text` finds, hidden."""
+        known = self._pattern.sub(HIDDEN, text) if self._pattern else text
+        return redact_text(known)
+
+    def value(self, value: Any) -> Any:  # noqa: ANN401 - JSON values have any shape
+        """Return a JSON-like value with the same done to all texts in it, and with secret-named keys hidden."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(str(key)): self.value(item) for key, item in redact_table(value).items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value]
+        return value
+
+
+def _redact_entry(key: str, value: Any) -> Any:  # noqa: ANN401 - TOML values have any shape
+    if is_secret_name(key):
+        if isinstance(value, dict) and "value" in value:
+            return {name: HIDDEN if name == "value" else _redact_value(item) for name, item in value.items()}
+        return HIDDEN if value not in (None, "") else value
+    if key == "headers" and isinstance(value, dict):
+        return dict.fromkeys(value, HIDDEN)
+    return _redact_value(value)
+
+
+def _redact_value(value: Any) -> Any:  # noqa: ANN401 - TOML values have any shape
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return redact_table(value)
+    if isinstance(value, list | tuple):
+        return [_redact_value(item) for item in value]
+    return value
