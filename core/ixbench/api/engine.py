@@ -11,14 +11,27 @@ from ixbench.host.contracts.engine import Engine, EngineAdapter, RequestSpec, St
 from ixbench.host.contracts.runtime import Runtime
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.flags import (
+    FlagRule,
+    args_findings,
+    argv_of,
+    compact_json,
+    flag_key,
+    flags_of,
+    json_flag,
+    replace_flags,
+    switch_flag,
+    value_flag,
+)
 from ixbench.model.launch import Finding, Identity, LaunchPlan, ProcessPlan, Readiness
 from ixbench.model.price import Quote, Sku
 from ixbench.model.prompt import Message
 from ixbench.model.sample import Sample
 from ixbench.model.signature import Signature
+from ixbench.model.visibility import visibility_env, visibility_findings
 
 if TYPE_CHECKING:
-    from ixbench.host.contracts.options import Duration, OptionsModel, Size
+    from ixbench.host.contracts.options import Duration, HostMemory, OptionsModel, Size
 
 __all__ = [
     "ArgValue",
@@ -32,8 +45,10 @@ __all__ = [
     "EnvVar",
     "Fault",
     "Finding",
+    "FlagRule",
     "HardwareBook",
     "HardwareSpec",
+    "HostMemory",
     "Identity",
     "InputError",
     "LaunchPlan",
@@ -52,7 +67,18 @@ __all__ = [
     "Size",
     "Sku",
     "StreamQuirks",
+    "args_findings",
+    "argv_of",
+    "compact_json",
     "did_you_mean",
+    "flag_key",
+    "flags_of",
+    "json_flag",
+    "replace_flags",
+    "switch_flag",
+    "value_flag",
+    "visibility_env",
+    "visibility_findings",
 ]
 
-__getattr__ = lazy(__name__, dict.fromkeys(("Duration", "OptionsModel", "Size"), "ixbench.host.contracts.options"))
+__getattr__ = lazy(__name__, dict.fromkeys(("Duration", "HostMemory", "OptionsModel", "Size"), "ixbench.host.contracts.options"))

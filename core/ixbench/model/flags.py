@@ -1,0 +1,130 @@
+"""From typed options and verbatim `args` to one argv: the rules that every engine adapter shares.
+
+A flag is a pair of name and value, in the order of the command line. Adapters keep one table of `FlagRule`s; `args` replace an equal
+flag in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ixbench.model.launch import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ixbench.model.deployment import ArgValue
+
+    Flag = tuple[str, ArgValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagRule:
+    """How one typed option becomes flags."""
+
+    option: str
+    """Field of the adapter's `Options`."""
+    flags: tuple[str, ...]
+    """Every flag that it may set, as the engine spells it."""
+    make: Callable[[Any, Any], Iterable[Flag]]
+    """Gets the option's value, which is not None, and all options."""
+
+
+def value_flag(option: str, flag: str) -> FlagRule:
+    """Return the rule "flag, then the value as it is"."""
+    return FlagRule(option=option, flags=(flag,), make=lambda value, _options: [(flag, value)])
+
+
+def json_flag(option: str, flag: str) -> FlagRule:
+    """Return the rule "flag, then the value as compact JSON text", for lists that are one argument."""
+    return FlagRule(option=option, flags=(flag,), make=lambda value, _options: [(flag, compact_json(value))])
+
+
+def switch_flag(option: str, flag: str, off: str | None = None) -> FlagRule:
+    """Return the rule "true: the bare flag; false: the flag `off`, or nothing where there is none"."""
+
+    def make(value: bool, _options: object) -> Iterable[Flag]:
+        if value:
+            return [(flag, True)]
+        return [(off, True)] if off else []
+
+    return FlagRule(option=option, flags=(flag, off) if off else (flag,), make=make)
+
+
+def flags_of(rules: Iterable[FlagRule], options: object) -> list[Flag]:
+    """Return the flags that typed options ask for, in the order of the rules; options that are None ask for nothing."""
+    flags: list[Flag] = []
+    for rule in rules:
+        value = getattr(options, rule.option)
+        if value is not None:
+            flags += rule.make(value, options)
+    return flags
+
+
+def flag_key(flag: str, aliases: Mapping[str, str] | None = None) -> str:
+    """Return what flags of equal meaning share: `--no_enable_x`, `--no-enable-x` and `--enable-x` are one, so are short and long."""
+    name = (aliases or {}).get(flag, flag).replace("_", "-")
+    return name.replace("--no-", "--", 1) if name.startswith("--no-") else name
+
+
+def replace_flags(flags: Sequence[Flag], args: Mapping[str, ArgValue], aliases: Mapping[str, str] | None = None) -> list[Flag]:
+    """Return the flags with `args` put in: an equal flag is replaced where it stands, false removes it, a new flag comes last.
+
+    :param aliases: the engine's short forms, to the long ones.
+    """
+    wanted = {flag_key(flag, aliases): (flag, value) for flag, value in args.items()}
+    merged: dict[str, Flag] = {}
+    for flag, value in flags:
+        key = flag_key(flag, aliases)
+        merged[key] = wanted.pop(key, (flag, value))
+    merged |= wanted
+    return [(flag, value) for flag, value in merged.values() if value is not False]
+
+
+def args_findings(args: Mapping[str, ArgValue], *, reserved: Mapping[str, str], aliases: Mapping[str, str] | None = None) -> list[Finding]:
+    """Return what is wrong with verbatim `args`: keys that are no flags, one flag in two spellings, flags that are not the user's to set.
+
+    :param reserved: long flags that args must not hold, each with what to do instead.
+    """
+    findings: list[Finding] = []
+    seen: dict[str, str] = {}
+    for flag in args:
+        key = flag_key(flag, aliases)
+        if not flag.startswith("-"):
+            findings.append(_error("not_a_flag", f"args: '{flag}' is no flag; write it with its dashes, '--{flag}'"))
+        elif key in reserved:
+            findings.append(_error("reserved_flag", f"args: {flag} can't be set here; {reserved[key]}"))
+        elif key in seen:
+            findings.append(_error("flag_twice", f"args: {seen[key]} and {flag} are one flag; keep one of them"))
+        seen.setdefault(key, flag)
+    return findings
+
+
+def _error(code: str, text: str) -> Finding:
+    return Finding(level="error", code=code, text=text)
+
+
+def argv_of(flags: Iterable[Flag]) -> tuple[str, ...]:
+    """Return command line items: true is the bare flag, false is nothing, a list is one item a value, a table is compact JSON."""
+    argv: list[str] = []
+    for flag, value in flags:
+        if value is False:
+            continue
+        argv.append(flag)
+        if isinstance(value, list):
+            argv += [item_text(item) for item in value]
+        elif value is not True:
+            argv.append(item_text(value))
+    return tuple(argv)
+
+
+def item_text(value: object) -> str:
+    """Return one value as a command line item: text as it is, everything else as compact JSON."""
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def compact_json(value: object) -> str:
+    """Return JSON without spaces, keys in the order given."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
