@@ -16,7 +16,18 @@ and in its pyproject.toml ``[project.entry-points.ixbench]`` with ``acme = "acme
 
 from __future__ import annotations
 
-from ixbench.host.specs import NAME, hookimpl
+from ixbench.host.specs import API_VERSION, NAME, hookimpl
 from ixbench.model.events import Event, LaunchFailed, LaunchReady, PointFinished, PointStarted, RunFinished, RunStarted
 
-__all__ = ["NAME", "Event", "LaunchFailed", "LaunchReady", "PointFinished", "PointStarted", "RunFinished", "RunStarted", "hookimpl"]
+__all__ = [
+    "API_VERSION",
+    "NAME",
+    "Event",
+    "LaunchFailed",
+    "LaunchReady",
+    "PointFinished",
+    "PointStarted",
+    "RunFinished",
+    "RunStarted",
+    "hookimpl",
+]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 NAME = "ixbench"
 """The entry-point group, and pluggy's project name."""
 
+API_VERSION = 1
+"""The plugin interface; it rises when a plugin must change. A plugin may set `ixbench_api = 1` to be refused by any other."""
+
 hookspec = pluggy.HookspecMarker(NAME)
 hookimpl = pluggy.HookimplMarker(NAME)
 

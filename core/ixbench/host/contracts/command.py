@@ -21,3 +21,7 @@ class Command:
     """Adds the arguments."""
     run: Callable[[argparse.Namespace], int]
     """Does the work and returns the exit code; may raise `InputError`."""
+    description: str = ""
+    """A sentence or two for the command's own help; the summary where it is empty."""
+    examples: tuple[str, ...] = ()
+    """Command lines to learn from, shown at the end of the command's help."""

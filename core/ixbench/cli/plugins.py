@@ -1,0 +1,78 @@
+"""`ixbench plugins`: what is installed, what each plugin gives, and what went wrong with it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ixbench.host.contracts.command import Command
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ixbench.host.host import Host
+
+
+def plugins_json(host: Host) -> dict[str, Any]:
+    """Return the JSON form: plugins with their hooks and contributions, and the failures."""
+    return {
+        "plugins": [
+            {
+                "name": info.source.plugin,
+                "distribution": info.source.distribution,
+                "version": info.source.version,
+                "hooks": list(info.hooks),
+                "contributions": {kind: list(names) for kind, names in info.contributions.items()},
+            }
+            for info in host.plugins()
+        ],
+        "failures": [
+            {
+                "plugin": failed.plugin,
+                "distribution": failed.distribution,
+                "version": failed.version,
+                "hook": failed.hook,
+                "text": failed.text,
+            }
+            for failed in host.failures
+        ],
+    }
+
+
+def plugins_text(host: Host) -> str:
+    """Return the form for people: a paragraph a plugin, then a line a failure."""
+    lines = []
+    for info in host.plugins():
+        lines.append(f"{info.source.plugin}  {info.source.distribution} {info.source.version}".rstrip())
+        lines += [f"  {kind:<11} {', '.join(names)}" for kind, names in info.contributions.items()]
+        further = [hook for hook in info.hooks if hook in ("ixbench_amend_launch", "ixbench_on_event")]
+        lines += [f"  {'hooks':<11} {', '.join(further)}"] if further else []
+        lines.append("")
+    if host.failures:
+        lines += ["failures:", *(f"  {failed}" for failed in host.failures)]
+    return "\n".join(lines).rstrip()
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON: plugins with hooks and contributions, and failures")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from ixbench.host.load import load_host
+
+    host = load_host()
+    print(json.dumps(plugins_json(host), indent=2) if arguments.json else plugins_text(host))
+    return 0
+
+
+COMMAND = Command(
+    name="plugins",
+    summary="list the plugins, what each gives, and what is broken",
+    description=(
+        "List the installed plugins by name and distribution, with the engines, workloads, reporters and so on that they give.\n"
+        "A plugin that can't be loaded or used is listed under failures; it stops only a run that needs it."
+    ),
+    examples=("ixbench plugins", "ixbench plugins --json | jq '.failures'"),
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,100 @@
+"""Calls the implementations of one hook, each by itself, and keeps what can be used. What can't is a failure with its author's name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ixbench.host.source import PluginFailure, PluginSource, describe, failure
+from ixbench.host.specs import NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ixbench.host.kinds import Kind
+
+T = TypeVar("T")
+
+TRACE_VARIABLE = "IXBENCH_TRACE_HOOKS"
+"""Set to anything but 0, every hook call is told on stderr."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection(Generic[T]):
+    """What the plugins gave for one hook."""
+
+    kind: Kind
+    items: tuple[T, ...]
+    sources: tuple[PluginSource, ...]
+    """Who gave each of the items."""
+    contested: Mapping[str, tuple[PluginSource, ...]]
+    """Names that several plugins gave, none of which ixbench ships: nobody can tell which one is meant, so none counts."""
+    failures: tuple[PluginFailure, ...]
+
+    def names_of(self, source: PluginSource) -> tuple[str, ...]:
+        """Return the names that one plugin gave."""
+        return tuple(self.kind.name_of(item) for item, giver in zip(self.items, self.sources, strict=True) if giver == source)
+
+
+def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[Mapping[str, object]], Any]]]) -> Collection[Any]:
+    """Return what the implementations of a hook give, checked and without clashes."""
+    failures: list[PluginFailure] = []
+    given: dict[str, list[tuple[PluginSource, Any]]] = {}
+    for source, call in implementations:
+        try:
+            found = list(call({}))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is that plugin's failure
+            failures.append(failure(source, kind.hook, describe(error)))
+            continue
+        _trace(kind, source, found)
+        for item in found:
+            fault = kind.fault(item)
+            if fault:
+                failures.append(failure(source, kind.hook, fault))
+            else:
+                given.setdefault(kind.name_of(item), []).append((source, item))
+    kept: list[tuple[PluginSource, Any]] = []
+    contested: dict[str, tuple[PluginSource, ...]] = {}
+    for name, claims in given.items():
+        owners = _owners(claims)
+        kept += owners
+        if len(claims) > 1:
+            failures += _clashes(kind, name, claims, owners)
+        if not owners:
+            contested[name] = tuple(source for source, _ in claims)
+    return Collection(
+        kind=kind,
+        items=tuple(item for _, item in kept),
+        sources=tuple(source for source, _ in kept),
+        contested=contested,
+        failures=tuple(failures),
+    )
+
+
+def _owners(claims: list[tuple[PluginSource, Any]]) -> list[tuple[PluginSource, Any]]:
+    """Return the claim that holds: what ixbench ships keeps its name; between others none is the rightful one."""
+    if len(claims) == 1:
+        return claims
+    shipped = [claim for claim in claims if claim[0].distribution == NAME]
+    return shipped if len(shipped) == 1 else []
+
+
+def _clashes(kind: Kind, name: str, claims: list[tuple[PluginSource, Any]], owners: list[tuple[PluginSource, Any]]) -> list[PluginFailure]:
+    if owners:
+        (owner, _), *_ = owners
+        text = f"{kind.noun} {name!r} is taken by {owner}, which keeps the name; rename this one"
+        return [failure(source, kind.hook, text) for source, _ in claims if source != owner]
+    failures = []
+    for index, (source, _) in enumerate(claims):
+        others = " and by ".join(str(other) for place, (other, _) in enumerate(claims) if place != index)
+        failures.append(
+            failure(source, kind.hook, f"{kind.noun} {name!r} is also given by {others}, so it can't be used; uninstall one of them")
+        )
+    return failures
+
+
+def _trace(kind: Kind, source: PluginSource, found: list[Any]) -> None:
+    if os.environ.get(TRACE_VARIABLE, "0") != "0":
+        sys.stderr.write(f"{NAME}: {kind.hook}: {source}: {', '.join(map(repr, found)) or 'nothing'}\n")
