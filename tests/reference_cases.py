@@ -9,12 +9,24 @@ A refused input answers {"error": code}. The strings "nan", "inf" and "-inf" sta
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from ixbench.frontier.cost import SplitPrices, cost_bases, cost_split, session_cost, tokens_per_usd, usd_per_mtok
+from ixbench.frontier.curve import frontier
+from ixbench.frontier.errors import FrontierError
+from ixbench.frontier.format import Seconds, format_hourly, format_latency, format_rate, format_usd, pct_faster
+from ixbench.frontier.gpus import gpu_rates, pool_gpus, total_from_roles
+from ixbench.frontier.inverse import fastest_speed
+from ixbench.frontier.rung import read_rung
+from ixbench.frontier.select import Curve, is_speculative, select
+from ixbench.frontier.steffen import slopes
 
 Case = dict[str, Any]
 Answer = Any
@@ -37,7 +49,220 @@ def numbers(values: Any) -> list[Any]:
 
 # --- curves and rungs ------------------------------------------------------------------------------------------------------------------
 
-KINDS: dict[str, Kind] = {}
+
+def plane(points: Any) -> list[tuple[Any, Any]]:
+    """Return points as pairs; one that is no pair becomes a pair of NaN, which is refused."""
+    return [tuple(numbers(point)) if isinstance(point, list) and len(point) == 2 else (math.nan, math.nan) for point in points]
+
+
+def kind_frontier(given: dict[str, Any]) -> Answer:
+    points = plane(given["points"])
+    indices = frontier(points, x_better=given.get("x_better", "higher"), y_better=given.get("y_better", "higher"))
+    return {"indices": indices, "knots": [[float(points[i][0]), float(points[i][1])] for i in indices]}
+
+
+def kind_slopes(given: dict[str, Any]) -> Answer:
+    return {"m": slopes(numbers(given["x"]), numbers(given["y"]))}
+
+
+def kind_rung(given: dict[str, Any]) -> Answer:
+    read = read_rung(
+        plane(given["points"]),
+        number(given["rung"]),
+        mode=given.get("mode", "steffen"),
+        range_policy=given.get("range_policy", "in_range"),
+    )
+    return {"status": read.status, "value": read.value, "at_x": read.at_x, "evidence": list(read.evidence), "two_knots": read.two_knots}
+
+
+def kind_inverse(given: dict[str, Any]) -> Answer:
+    read = fastest_speed(plane(given["points"]), number(given["y_target"]), mode=given.get("mode", "steffen"))
+    return {"status": read.status, "x": read.x}
+
+
+def curve_of(given: dict[str, Any], price: Any) -> Curve:
+    """Return one curve of a `select` case; a price table names no price for hardware that it lacks."""
+    if isinstance(price, dict):
+        price = price.get(given.get("hw"))
+    spec = given.get("spec")
+    dates = given.get("dates") or []
+    points = plane(given["points"])
+    return Curve(
+        key=str(given["key"]),
+        engine=given.get("framework") or "",
+        precision=given.get("precision"),
+        speculative=any(is_speculative(part) for part in (spec if isinstance(spec, list) else re.split(r"[,+/ ]+", spec or ""))),
+        date=given.get("date") or "",
+        dates=tuple(date or "" for date in dates) if len(dates) == len(points) else (),
+        points=tuple(points),
+        usd_per_gpu_hour=None if price is None else number(price),
+    )
+
+
+def kind_select(given: dict[str, Any]) -> Answer:
+    scope = given.get("scope", "all")
+    chosen = select(
+        [curve_of(curve, given.get("price")) for curve in given["curves"]],
+        number(given["rung"]),
+        policy=given.get("policy", "max_throughput"),
+        mode=given.get("mode", "steffen"),
+        range_policy=given.get("range_policy", "in_range"),
+        scope=tuple(scope) if isinstance(scope, list) else scope,
+    )
+    return {
+        "winner": chosen.curve.key if chosen.curve else None,
+        "value": chosen.read.value if chosen.read else None,
+        "status": chosen.status,
+        "usd_per_mtok": chosen.usd_per_mtok,
+        "at_x": chosen.read.at_x if chosen.read else None,
+    }
+
+
+def kind_property(given: dict[str, Any]) -> Answer:
+    """Count what must not happen: dominated points on the frontier, points left uncovered, reads outside their neighbours, rises."""
+    points = plane(given["points"])
+    on = frontier(points)
+    knots = [points[i] for i in on]
+
+    def beats(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+        return one[0] >= other[0] and one[1] >= other[1] and one != other
+
+    result: dict[str, Any] = {
+        "frontier_size": len(on),
+        "dominated_on_frontier": sum(any(beats(point, knot) for point in points) for knot in knots),
+        "uncovered_points": sum(not any(knot == point or beats(knot, point) for knot in knots) for point in points),
+    }
+    for mode in ("steffen", "linear", "step"):
+        result[mode] = sample(points, knots, int(given["samples"]), mode)
+    return result
+
+
+def sample(points: list[tuple[Any, Any]], knots: list[tuple[Any, Any]], samples: int, mode: Any) -> dict[str, int]:
+    """Read evenly spaced rungs and count values outside their neighbours' and values above the one before."""
+    outside = rises = 0
+    last = math.inf
+    low, high = (knots[0][0], knots[-1][0]) if knots else (0.0, -1.0)
+    for step in range(samples + 1 if knots else 0):
+        rung = min(low + (high - low) * step / samples, high) if samples else low
+        value = read_rung(points, rung, mode=mode).value
+        highest = min(y for x, y in knots if x <= rung)
+        lowest = max(y for x, y in knots if x >= rung)
+        if value is None or not lowest <= value <= highest:
+            outside += 1
+            continue
+        rises += value > last
+        last = value
+    return {"outside": outside, "rises": rises}
+
+
+# --- money and GPUs --------------------------------------------------------------------------------------------------------------------
+
+
+def kind_cost(given: dict[str, Any]) -> Answer:
+    price, rate = number(given["usd_per_gpu_hour"]), number(given["tps_per_gpu"])
+    return {"usd_per_mtok": usd_per_mtok(price, rate), "tokens_per_usd": tokens_per_usd(price, rate)}
+
+
+def kind_cost_bases(given: dict[str, Any]) -> Answer:
+    cached = given.get("cached_tps")
+    bases = cost_bases(
+        number(given["usd_per_gpu_hour"]),
+        input_tok_s_gpu=number(given["input_tps"]),
+        output_tok_s_gpu=number(given["output_tps"]),
+        cached_tok_s_gpu=None if cached is None else number(cached),
+    )
+    return dataclasses.asdict(bases)
+
+
+def kind_cost_split(given: dict[str, Any]) -> Answer:
+    weights = given["weights"]
+    prices = cost_split(
+        number(given["usd_per_gpu_hour"]),
+        input_tok_s_gpu=number(given["input_tps"]),
+        cached_tok_s_gpu=number(given["cached_tps"]),
+        output_tok_s_gpu=number(given["output_tps"]),
+        weights=SplitPrices(**{name: number(weights.get(name)) for name in ("uncached_input", "cached_input", "output")}),
+    )
+    return dataclasses.asdict(prices)
+
+
+def kind_session_cost(given: dict[str, Any]) -> Answer:
+    usd = session_cost(
+        number(given["usd_per_gpu_hour"]),
+        gpus=number(given["num_gpus"]),
+        window_s=number(given["window_s"]),
+        completed=number(given["completed"]),
+    )
+    return {"usd": usd}
+
+
+def kind_gpus(given: dict[str, Any]) -> Answer:
+    sizes = {"tensor": "tp", "pipeline": "pp", "prefill_context": "pcp", "replicas": "replicas"}
+    return {"num_gpus": pool_gpus(**{name: number(given[key]) for name, key in sizes.items() if key in given})}
+
+
+def kind_disagg(given: dict[str, Any]) -> Answer:
+    rates = gpu_rates(
+        total_tok_s=number(given["total_tps"]),
+        output_tok_s=number(given["output_tps"]),
+        prefill_gpus=number(given["prefill_gpus"]),
+        decode_gpus=number(given.get("decode_gpus", 0)),
+        disaggregated=given.get("disagg", False),
+        decode_share=given.get("decode_share", False),
+    )
+    answers = dataclasses.asdict(rates)
+    return {"num_gpus": answers.pop("gpus"), **answers}
+
+
+def kind_disagg_identity(given: dict[str, Any]) -> Answer:
+    total = total_from_roles(
+        input_role=number(given["input_role"]),
+        output_role=number(given["output_role"]),
+        prefill_gpus=number(given["prefill_gpus"]),
+        decode_gpus=number(given["decode_gpus"]),
+    )
+    return {"total": total}
+
+
+# --- print -----------------------------------------------------------------------------------------------------------------------------
+
+FORMATTERS: dict[str, Callable[..., str]] = {
+    "rate": format_rate,
+    "usd": format_usd,
+    "hourly": format_hourly,
+    "latency": lambda value, style: format_latency(None if value is None else Seconds(value), style),
+}
+
+
+def kind_format(given: dict[str, Any]) -> Answer:
+    value = given["value"]
+    formatter = FORMATTERS.get(given["what"])
+    if formatter is None:
+        raise FrontierError("bad_mode", f"no formatter for {given['what']!r}")
+    return {"text": formatter(None if value is None else number(value), given.get("style", "ixbench"))}
+
+
+def kind_pct_faster(given: dict[str, Any]) -> Answer:
+    return {"pct": pct_faster(number(given["a"]), number(given["b"]))}
+
+
+KINDS: dict[str, Kind] = {
+    "cost": kind_cost,
+    "cost_bases": kind_cost_bases,
+    "cost_split": kind_cost_split,
+    "disagg": kind_disagg,
+    "disagg_identity": kind_disagg_identity,
+    "format": kind_format,
+    "frontier": kind_frontier,
+    "gpus": kind_gpus,
+    "inverse": kind_inverse,
+    "pct_faster": kind_pct_faster,
+    "property": kind_property,
+    "rung": kind_rung,
+    "select": kind_select,
+    "session_cost": kind_session_cost,
+    "slopes": kind_slopes,
+}
 """Kind -> the function that answers it; a kind that is not here is answered with `unsupported_kind`."""
 
 
