@@ -13,7 +13,7 @@ _SIZE_FORM = "write bytes or a text such as '1499 GB' or '32 GiB'"
 _PREFIX = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 
 
-def parse_duration(value: str | float) -> float:
+def parse_duration(value: object) -> float:
     """Return seconds from a number of seconds or a text such as "90s", "60m" or "1h30m".
 
     :raises ValueError: if the text is no duration, or the value is negative or not finite.
@@ -22,6 +22,8 @@ def parse_duration(value: str | float) -> float:
         raise ValueError(f"{value!r} is no duration; {_DURATION_FORM}")  # noqa: TRY004 - pydantic collects ValueErrors only
     if isinstance(value, int | float):
         seconds = float(value)
+    elif not isinstance(value, str):
+        raise ValueError(f"{value!r} is no duration; {_DURATION_FORM}")
     else:
         text = value.strip()
         parts = _DURATION.findall(text)
@@ -33,7 +35,7 @@ def parse_duration(value: str | float) -> float:
     return seconds
 
 
-def parse_size(value: str | int) -> int:
+def parse_size(value: object) -> int:
     """Return bytes from a number of bytes or a text such as "1499 GB" (10^9) or "32 GiB" (2^30).
 
     :raises ValueError: if the text is no size or the value is negative.
@@ -44,7 +46,7 @@ def parse_size(value: str | int) -> int:
         if value < 0:
             raise ValueError(f"{value!r} is no size: it must not be negative")
         return value
-    match = _SIZE.fullmatch(value.strip())
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError(f"{value!r} is no size; {_SIZE_FORM}")
     number, unit = match.groups()

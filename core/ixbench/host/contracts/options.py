@@ -15,10 +15,10 @@ class OptionsModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
 
 
-Duration = Annotated[float, BeforeValidator(parse_duration)]
+Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=float | str)]
 """Seconds, written as a number or as "90s", "60m", "1h30m"."""
 
-Size = Annotated[int, BeforeValidator(parse_size)]
+Size = Annotated[int, BeforeValidator(parse_size, json_schema_input_type=int | str)]
 """Bytes, written as a number or as "1499 GB" (10^9) or "32 GiB" (2^30)."""
 
 
