@@ -27,6 +27,11 @@ from ixbench.frontier.inverse import fastest_speed
 from ixbench.frontier.rung import read_rung
 from ixbench.frontier.select import Curve, is_speculative, select
 from ixbench.frontier.steffen import slopes
+from ixbench.measure.failure import BadRecordError, classify
+from ixbench.measure.percentile import percentile, percentile_ranks
+from ixbench.measure.request import request_times
+from ixbench.measure.tools import read_as
+from ixbench.model.record import Chunks, RequestRecord
 
 Case = dict[str, Any]
 Answer = Any
@@ -246,6 +251,55 @@ def kind_pct_faster(given: dict[str, Any]) -> Answer:
     return {"pct": pct_faster(number(given["a"]), number(given["b"]))}
 
 
+# --- requests and percentiles ----------------------------------------------------------------------------------------------------------
+
+BROKEN_OFF = frozenset({"connect", "reset", "timeout", "tls", "dns", "protocol", "truncated"})
+"""Classes of a lost connection: without a head a transport failure, after it a cut answer."""
+
+
+def record_of(raw: Any, position: int = 0) -> RequestRecord:
+    """Return the record of raw facts (one JSON object, the chunks inside), its failure decided here."""
+    try:
+        chunks = Chunks.of((ns, kind, tokens, size[0] if size else 0) for ns, kind, tokens, *size in raw["chunks"])
+        names = [field.name for field in dataclasses.fields(RequestRecord) if field.name in raw and field.name != "chunks"]
+        ids: dict[str, Any] = {"req_id": f"record {position}", "session_id": f"{position}", "tree_id": f"{position}", "lane": None}
+        record = RequestRecord(**ids | {name: raw[name] for name in names}, chunks=chunks)
+        request_times(record)
+    except (KeyError, TypeError, OverflowError, ValueError) as error:
+        raise BadRecordError(f"record {position}: {error}") from error
+    said: str | None = record.error_class
+    outcome = classify(
+        http_status=record.http_status,
+        cancelled=record.cancelled,
+        event_stream=said != "not_a_stream",
+        error_event=said == "server_error" or any(chunk.kind == "error" for chunk in chunks),
+        malformed=said == "malformed",
+        broken_off=said in BROKEN_OFF,
+        finish_reason=record.finish_reason,
+        done_seen=record.done_seen,
+        usage_asked=record.usage_asked,
+        usage_input=record.usage_input,
+        usage_output=record.usage_output,
+        exact_length=record.exact_length,
+        output_asked=record.output_asked,
+    )
+    return dataclasses.replace(record, failure=None if outcome == "cancelled" else outcome, cancelled=outcome == "cancelled")
+
+
+def kind_request(given: dict[str, Any]) -> Answer:
+    record = record_of(given["record"])
+    return {"failure": "cancelled" if record.cancelled else record.failure} | read_as(given.get("tool", "ixbench"), record)
+
+
+def kind_percentile(given: dict[str, Any]) -> Answer:
+    return {"value": percentile(numbers(given["values"]), given["p"], given.get("rule", "linear"))}
+
+
+def kind_percentile_ranks(given: dict[str, Any]) -> Answer:
+    level = given.get("level", 95)
+    return {"ranks": percentile_ranks(given["n"], given["p"], 100 * level if level < 1 else level)}
+
+
 KINDS: dict[str, Kind] = {
     "cost": kind_cost,
     "cost_bases": kind_cost_bases,
@@ -257,7 +311,10 @@ KINDS: dict[str, Kind] = {
     "gpus": kind_gpus,
     "inverse": kind_inverse,
     "pct_faster": kind_pct_faster,
+    "percentile": kind_percentile,
+    "percentile_ranks": kind_percentile_ranks,
     "property": kind_property,
+    "request": kind_request,
     "rung": kind_rung,
     "select": kind_select,
     "session_cost": kind_session_cost,

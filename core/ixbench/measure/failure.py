@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 HTTP_OK = 200
 
 
-class BadRecordError(IxbenchError):
+class BadRecordError(IxbenchError, ValueError):
     """The stamps of a record go backwards: the client is broken, and the run stops; it says nothing of the server."""
 
     code = "bad_record"
