@@ -23,7 +23,7 @@ def parse_duration(value: object) -> float:
     if isinstance(value, int | float):
         seconds = float(value)
     elif not isinstance(value, str):
-        raise ValueError(f"{value!r} is no duration; {_DURATION_FORM}")
+        raise ValueError(f"{value!r} is no duration; {_DURATION_FORM}")  # noqa: TRY004 - pydantic collects ValueErrors only
     else:
         text = value.strip()
         parts = _DURATION.findall(text)
