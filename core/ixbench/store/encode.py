@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ixbench.model.errors import IxbenchError
+from ixbench.model.secrets import redact_argv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,14 @@ def redact_texts(value: Any, redactor: Redactor) -> Any:  # noqa: ANN401 - JSON 
     if isinstance(value, list | tuple):
         return [redact_texts(item, redactor) for item in value]
     return value
+
+
+def hide_named(value: object, redactor: Redactor) -> Any:  # noqa: ANN401 - JSON values have any type
+    """Return a value as JSON-like data without secrets: values of secret-named keys, and of secret flags in each `argv`, are hidden too.
+
+    For what users and engines named: campaigns, launches, provenance. Not for metrics, whose names count tokens.
+    """
+    return redactor.value(_hide_flags(msgspec.to_builtins(value, enc_hook=_plain)))
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -73,11 +82,23 @@ def refusals(path: Path) -> Iterator[None]:
         raise IxbenchError(f"{path}: cannot be written: {error.strerror or error}; what was sealed before is safe") from error
 
 
+def _hide_flags(value: Any) -> Any:  # noqa: ANN401 - JSON values have any type
+    if isinstance(value, dict):
+        return {
+            key: redact_argv([str(word) for word in item]) if key == "argv" and isinstance(item, list | tuple) else _hide_flags(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_hide_flags(item) for item in value]
+    return value
+
+
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
-    if hasattr(value, "item"):  # numpy's scalars, without importing numpy
-        return value.item()
+    item = getattr(value, "item", None)  # numpy's scalars, without importing numpy
+    if callable(item):
+        return item()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     raise NotImplementedError(f"{type(value).__name__} has no JSON form")

@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Self
 
 from ixbench.model.errors import Fault, InputError, IxbenchError
-from ixbench.store.encode import refusals, sync_folder, to_json, write_atomic
+from ixbench.store.encode import hide_named, refusals, sync_folder, to_json, write_atomic
 from ixbench.store.header import HEADER, RunHeader, read_header
 from ixbench.store.lock import FolderLock
 from ixbench.store.names import is_plain_name, plain_name
@@ -118,7 +118,7 @@ class RunFolder(RunReader):
             ) from error
         lock = FolderLock(path)
         try:
-            write_atomic(path / HEADER, to_json(header, redactor))
+            write_atomic(path / HEADER, _encode_header(header, redactor))
             return cls(path, lock, redactor)
         except BaseException:
             lock.release()
@@ -155,7 +155,7 @@ class RunFolder(RunReader):
 
         :raises IxbenchError: if the disk refuses; then the old one stands.
         """
-        write_atomic(self.path / HEADER, to_json(header, self._redactor))
+        write_atomic(self.path / HEADER, _encode_header(header, self._redactor))
 
     def note_resumed(self, now: datetime) -> None:
         """Record that the run was taken up again."""
@@ -180,12 +180,12 @@ class RunFolder(RunReader):
         return folder
 
     def write_launch(self, launch_id: str, content: object) -> Path:
-        """Write launch.json, with all texts redacted, and return its path.
+        """Write launch.json, without secrets, and return its path.
 
         :raises IxbenchError: if the disk refuses.
         """
         path = self.launch_folder(launch_id) / LAUNCH
-        write_atomic(path, to_json(content, self._redactor))
+        write_atomic(path, to_json(hide_named(content, self._redactor), self._redactor))
         return path
 
 
@@ -212,6 +212,10 @@ def find_newest(results_dir: Path, campaign_hash: str) -> Path | None:
         if header.campaign_hash == campaign_hash:
             found.append((header.started, len(path.name), path.name, path))  # a longer name is a later one of the same second
     return max(found)[-1] if found else None
+
+
+def _encode_header(header: RunHeader, redactor: Redactor) -> bytes:
+    return to_json(replace(header, campaign=hide_named(header.campaign, redactor)), redactor)
 
 
 def _first_free(results_dir: Path, stem: str) -> Path:

@@ -13,7 +13,7 @@ import msgspec
 from ixbench.model.errors import Fault, InputError, IxbenchError
 from ixbench.model.result import POINT_FORMAT, PointResult
 from ixbench.store.chunks import pack
-from ixbench.store.encode import refusals, sync_folder, to_json, to_line, write_atomic
+from ixbench.store.encode import hide_named, refusals, sync_folder, to_json, to_line, write_atomic
 from ixbench.store.lines import read_records, read_samples, record_line
 from ixbench.store.measurement import FACTS, facts
 from ixbench.store.names import plain_name
@@ -156,7 +156,8 @@ class PointWriter:
 
 def encode_result(result: PointResult, redactor: Redactor) -> bytes:
     """Return point.json."""
-    return to_json({name: getattr(result, name) for name in RESULT_KEYS}, redactor)
+    content = {name: getattr(result, name) for name in RESULT_KEYS}
+    return to_json(content | {"provenance": hide_named(result.provenance, redactor)}, redactor)
 
 
 def is_sealed(folder: Path) -> bool:

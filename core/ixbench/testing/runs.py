@@ -1,0 +1,128 @@
+"""Runs that no engine made, for testing reporters and whatever else reads finished points: say what matters, the rest is filled in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ixbench.model.price import Quote, Sku
+from ixbench.model.result import Accounting, Axis, ClientReport, PointIdentity, PointResult, Reason, Verdict
+from ixbench.model.run import ReportSettings, RunView
+
+if TYPE_CHECKING:
+    from ixbench.model.result import Failure, Metrics
+
+SAMPLE_SKU = Sku(sku="mi355x", name="AMD Instinct MI355X", vendor="amd", hbm_gb=288.0, all_in_kw=2.09)
+SAMPLE_QUOTES = (
+    Quote(
+        book="2026-09",
+        sku="mi355x",
+        tier="hyperscaler",
+        label="Owning at Large Hyperscaler Volume",
+        usd_per_gpu_hour=1.5,
+        as_of="2026-09-10",
+        source="a published table",
+    ),
+    Quote(
+        book="2026-09", sku="mi355x", tier="retail", label="Retail", usd_per_gpu_hour=2.9, as_of="2026-09-10", source="a published table"
+    ),
+)
+
+
+def sample_point(
+    point_id: str,
+    *,
+    speed_tok_s_user: float | None,
+    rate_tok_s_gpu: float | None,
+    successes: int = 200,
+    verdict: Verdict | None = None,
+    failure: Failure | None = None,
+    evidence: Any = "measured",  # noqa: ANN401 - a literal of the model
+    provenance: dict[str, object] | None = None,
+    **identity: Any,  # noqa: ANN401 - fields of PointIdentity
+) -> PointResult:
+    """Return a finished point with the metrics that a run would have at this speed and rate.
+
+    :param speed_tok_s_user: the speed axis; None for a point without any answer.
+    :param rate_tok_s_gpu: all tokens a second and GPU; None where the number of GPUs is not known.
+    :param identity: fields of `PointIdentity` that differ from one eighth of an MI355X node under vLLM.
+    """
+    gpus = identity.get("gpus", 8)
+    concurrency = identity.get("concurrency", 8)
+    known = {
+        "model": "acme/Model-7B",
+        "precision": "fp4",
+        "hardware": "mi355x",
+        "gpus": gpus,
+        "engine": "vllm",
+        "engine_version": "0.22.0",
+        "image": None,
+        "deployment": point_id.rpartition("-")[0] or point_id,
+        "workload": "fixed",
+        "concurrency": concurrency,
+        "input_tokens": 1024,
+        "output_tokens": 128,
+    }
+    return PointResult(
+        id=point_id,
+        evidence=evidence,
+        origin="run",
+        identity=PointIdentity(**known | identity),
+        verdict=verdict or Verdict(status="valid"),
+        failure=failure,
+        metrics=_metrics(speed_tok_s_user, rate_tok_s_gpu, successes, concurrency) if speed_tok_s_user else {},
+        accounting=Accounting(requests=successes, ok=successes, warmup=2 * (concurrency or 0)) if failure is None else Accounting(),
+        axis=Axis(name="tpot", percentile="median", tok_s_user=speed_tok_s_user),
+        client=ClientReport(floor_s=0.0007, lag_s=0.0011, cpu_s=3.2, clock="read"),
+        provenance=provenance or {"launch": "vllm", "date": "2026-11-30"},
+    )
+
+
+def sample_run(*points: PointResult, **fields: Any) -> RunView:  # noqa: ANN401 - fields of RunView
+    """Return a run of these points; `fields` are those of `RunView` that differ."""
+    run = RunView(
+        id="20261130T064501Z-model-on-mi355x",
+        title="Model 7B on MI355X",
+        started="2026-11-30T06:45:01Z",
+        evidence="simulated" if any(point.evidence == "simulated" for point in points) else "measured",
+        report=ReportSettings(),
+        points=points,
+        planned=tuple(point.id for point in points),
+        quotes=SAMPLE_QUOTES,
+        sku=SAMPLE_SKU,
+        versions={"ixbench": "0.1.0", "python": "3.11.7"},
+    )
+    return replace(run, **fields)
+
+
+def too_short(successes: int, limit: float = 30) -> Verdict:
+    """Return the verdict of a point with too few answers."""
+    text = f"{successes} successful requests, fewer than {limit:g}"
+    return Verdict(status="invalid", reasons=(Reason(code="too_short", value=successes, limit=limit, text=text),))
+
+
+def _metrics(speed: float, rate: float | None, successes: int, concurrency: int | None) -> Metrics:
+    tpot = 1.0 / speed
+    per_gpu = {part: rate * share if rate is not None else None for part, share in _SHARES.items()}
+    return {
+        "ttft_s": _spread(0.25, successes),
+        "tpot_s": _spread(tpot, successes),
+        "e2el_s": _spread(0.25 + 127 * tpot, successes),
+        "speed_tok_s_user": {part: None if part == "n" else 1.0 / value for part, value in _spread(tpot, successes).items() if value},
+        "throughput_tok_s_gpu": per_gpu,
+        "throughput_tok_s": {part: value * 8 if value is not None else speed * 8 for part, value in per_gpu.items()},
+        "requests_per_s": 8.0 * speed / 128,
+        "concurrency_mean": concurrency and concurrency * 0.97,
+        "failed_share": 0.0,
+        "cache_hit_share": {"measured": 0.0, "theoretical": None, "server": None},
+        "output_tokens": 128 * successes,
+        "input_tokens": 1024 * successes,
+    }
+
+
+_SHARES = {"total": 1.0, "input": 8 / 9, "output": 1 / 9, "computed": 1.0}
+
+
+def _spread(value: float, count: int) -> dict[str, float | int | None]:
+    parts = {"mean": 1.02, "p50": 1.0, "p75": 1.1, "p90": 1.25, "p95": 1.4, "p99": 1.8, "min": 0.8, "max": 2.0}
+    return {**{part: value * factor for part, factor in parts.items()}, "n": count}
