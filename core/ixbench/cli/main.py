@@ -15,7 +15,9 @@ from ixbench import __version__
 from ixbench.cli.parser import Parser, command_parser, parse, try_help
 from ixbench.host.load import load_host
 from ixbench.host.source import describe
+from ixbench.host.specs import Specs
 from ixbench.model.errors import Fault, InputError, IxbenchError, did_you_mean
+from ixbench.model.secrets import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +38,7 @@ EXIT_READER_GONE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line and return its exit code; `--help` leaves through `SystemExit(0)`."""
     try:
         code = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -65,6 +67,15 @@ def built_in_commands() -> dict[str, Command]:
     return {command.name: command for command in commands}
 
 
+def all_commands(host: Host) -> dict[str, Command]:
+    """Return the built-in subcommands and those of plugins, which can't take a built-in one's name."""
+    built_in = built_in_commands()
+    for command in host.commands():
+        if command.name in built_in:
+            host.refuse(Specs.ixbench_commands, command, f"command {command.name!r} is built in; rename this one")
+    return built_in | {command.name: command for command in host.commands()}
+
+
 def top_parser(commands: Mapping[str, Command]) -> Parser:
     """Return the parser behind `ixbench --help`; it only knows the subcommands' names and summaries."""
     parser = Parser(
@@ -84,8 +95,7 @@ def _dispatch(argv: list[str]) -> int:
         print(f"ixbench {__version__}")
         return 0
     host = load_host()
-    commands = built_in_commands()
-    commands |= {command.name: command for command in host.commands()}
+    commands = all_commands(host)
     if not argv:
         top_parser(commands).print_help(sys.stderr)
         return EXIT_WRONG_INPUT
@@ -96,8 +106,13 @@ def _dispatch(argv: list[str]) -> int:
     if name not in commands:
         raise InputError(_unknown(name, commands, host))
     command = commands[name]
-    arguments = parse(command_parser(command), argv[1:])
-    return command.run(arguments)
+    try:
+        return command.run(parse(command_parser(command), argv[1:]))
+    except (IxbenchError, BrokenPipeError):
+        raise
+    except Exception as error:  # noqa: BLE001 - the last resort, here where the author is known
+        author = host.source_of(command)
+        return _unforeseen(error, f" in command {name!r} of {author}" if author else f" in command {name!r}")
 
 
 def _unknown(name: str, commands: Mapping[str, Command], host: Host) -> Fault:
@@ -111,16 +126,16 @@ def _unknown(name: str, commands: Mapping[str, Command], host: Host) -> Fault:
     )
 
 
-def _unforeseen(error: Exception) -> int:
+def _unforeseen(error: Exception, where: str = "") -> int:
     if os.environ.get(DEBUG_VARIABLE, "0") != "0":
         traceback.print_exception(error)
     else:
         _tell(
-            f"internal error: {describe(error)}; this is a fault of ixbench or of a plugin: "
+            f"internal error{where}: {describe(error)}; nobody foresaw this: "
             f"please report it with what {DEBUG_VARIABLE}=1 prints before the same command"
         )
     return EXIT_FAILED
 
 
 def _tell(text: str) -> None:
-    print(f"ixbench: {' '.join(text.split())}", file=sys.stderr)
+    print(f"ixbench: {redact_text(' '.join(text.split()))}", file=sys.stderr)

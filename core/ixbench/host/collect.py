@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ixbench.host.source import PluginFailure, PluginSource, describe, failure
@@ -36,6 +36,17 @@ class Collection(Generic[T]):
     def names_of(self, source: PluginSource) -> tuple[str, ...]:
         """Return the names that one plugin gave."""
         return tuple(self.kind.name_of(item) for item, giver in zip(self.items, self.sources, strict=True) if giver == source)
+
+    def without(self, contribution: T, why: str) -> Collection[T]:
+        """Return the collection with one contribution turned into a failure."""
+        kept = [(item, source) for item, source in zip(self.items, self.sources, strict=True) if item is not contribution]
+        refused = [source for item, source in zip(self.items, self.sources, strict=True) if item is contribution]
+        return replace(
+            self,
+            items=tuple(item for item, _ in kept),
+            sources=tuple(source for _, source in kept),
+            failures=(*self.failures, *(failure(source, self.kind.hook, why) for source in refused)),
+        )
 
 
 def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[Mapping[str, object]], Any]]]) -> Collection[Any]:

@@ -60,6 +60,11 @@ class Host:
                     return source
         return None
 
+    def refuse(self, spec: Callable[[Specs], Iterable[T]], contribution: T, why: str) -> None:
+        """Take a contribution out and record why: for rules that the host itself can't know."""
+        collection = self._collection(spec)
+        self._collections[collection.kind.hook] = collection.without(contribution, why)
+
     def engines(self) -> tuple[EngineAdapter[Any], ...]:
         """Return all engine adapters."""
         return self.collect(Specs.ixbench_engines)

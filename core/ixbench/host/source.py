@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ixbench.model.secrets import redact_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -58,10 +60,9 @@ class PluginInfo:
 
 
 def failure(source: PluginSource, hook: str | None, text: str) -> PluginFailure:
-    """Return a failure of a plugin as one line."""
-    return PluginFailure(
-        plugin=source.plugin, distribution=source.distribution, version=source.version, hook=hook, text=" ".join(text.split())
-    )
+    """Return a failure of a plugin as one line, without secrets that the text may quote."""
+    line = redact_text(" ".join(text.split()))
+    return PluginFailure(plugin=source.plugin, distribution=source.distribution, version=source.version, hook=hook, text=line)
 
 
 def describe(error: BaseException) -> str:

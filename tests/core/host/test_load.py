@@ -1,0 +1,212 @@
+"""Loading: real distributions on the path, good and broken ones. A broken one is named with its distribution and harms nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from ixbench.host.load import installed_plugins, load_host, make_host
+from ixbench.model.errors import InputError
+
+GOOD = """
+    from ixbench.api.hooks import hookimpl
+    from ixbench.api.engine import EngineAdapter, LaunchPlan, OptionsModel
+
+    class Options(OptionsModel):
+        pass
+
+    class Adapter(EngineAdapter):
+        name = "{engine}"
+        Options = Options
+
+        def plan(self, deployment):
+            return LaunchPlan(engine=self.name, processes=(), served_model=None)
+
+    @hookimpl
+    def ixbench_engines():
+        return [Adapter()]
+"""
+
+
+class Site:
+    """A folder of installed distributions."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def install(self, distribution, version, plugins):
+        """Install modules as a distribution: entry-point name -> source."""
+        lines = ["[ixbench]"]
+        for plugin, source in plugins.items():
+            module = f"{distribution}_{plugin}".replace("-", "_")
+            lines.append(f"{plugin} = {module}")
+            if source is not None:
+                (self.folder / f"{module}.py").write_text(textwrap.dedent(source))
+        info = self.folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+    def ixbench(self, *words, **variables):
+        """Run the command with these distributions installed besides ixbench itself."""
+        env = os.environ | {"PYTHONPATH": str(self.folder)} | variables
+        command = [sys.executable, "-c", "import sys; from ixbench.cli.main import main; sys.exit(main())", *words]
+        return subprocess.run(command, check=False, capture_output=True, text=True, env=env, timeout=60)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    yield Site(tmp_path)
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def host_of_site():
+    return make_host(installed_plugins())
+
+
+def texts(host):
+    host.plugins()
+    return [str(failed) for failed in host.failures]
+
+
+def test_nothing_that_ixbench_ships_fails():
+    host = load_host()
+    assert {info.source.plugin for info in host.plugins()} >= {"atom", "builtin", "vllm"}
+    assert host.failures == ()
+
+
+def test_a_plain_plugin_works(site):
+    site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
+    host = host_of_site()
+    assert host.engine("acme").name == "acme"
+    assert str(host.source_of(host.engine("acme"))) == "plugin acme (acme-engines 2.1)"
+    (info,) = [info for info in host.plugins() if info.source.plugin == "acme"]
+    assert info.hooks == ("ixbench_engines",)
+    assert info.contributions == {"engines": ("acme",)}
+    assert texts(host) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("import no_such_module_at_all", "ModuleNotFoundError: No module named 'no_such_module_at_all'"),
+        ("raise ValueError('two\\nlines')", "ValueError: two lines"),
+        ("import sys\nsys.exit(3)", "SystemExit: 3"),
+        ("def broken(:", "SyntaxError: "),
+        (None, "ModuleNotFoundError: No module named 'bad_dist_bad'"),
+        ("ixbench_api = 99", "written for plugin interface 99, while this ixbench has 1"),
+    ],
+)
+def test_a_plugin_that_cannot_be_loaded_harms_nobody_else(site, source, text):
+    site.install("bad-dist", "0.3", {"bad": source})
+    site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
+    host = host_of_site()
+    (told,) = texts(host)
+    assert told.startswith(f"plugin bad (bad-dist 0.3): {text}")
+    assert "\n" not in told
+    assert host.engine("acme").name == "acme"
+    assert {info.source.plugin for info in host.plugins()} >= {"acme", "atom", "builtin", "vllm"}
+
+
+def test_a_missing_name_points_to_the_plugin_that_may_give_it(site):
+    site.install("bad-dist", "0.3", {"bad": "import no_such_module_at_all"})
+    with pytest.raises(InputError) as caught:
+        host_of_site().engine("badengine", where="benchmarks.toml: deployment[0].engine")
+    (fault,) = caught.value.faults
+    assert str(fault).startswith("benchmarks.toml: deployment[0].engine: unknown engine 'badengine'; allowed: ")
+    assert "plugin bad (bad-dist 0.3): ModuleNotFoundError" in fault.advice
+
+
+def test_of_two_plugins_with_one_name_the_first_works_and_the_second_names_both(site):
+    site.install("zeta", "1.0", {"same": GOOD.format(engine="zeta")})
+    site.install("alpha", "1.0", {"same": GOOD.format(engine="alpha")})
+    host = host_of_site()
+    assert host.engine("alpha").name == "alpha"
+    (told,) = texts(host)
+    assert told.startswith("plugin same (zeta 1.0): its name is taken by plugin same (alpha 1.0)")
+    with pytest.raises(InputError, match=r"unknown engine 'zeta'.*plugin same \(zeta 1\.0\)"):
+        host.engine("zeta")
+
+
+def test_nobody_can_take_the_name_of_a_shipped_plugin(site):
+    site.install("aaa", "1.0", {"builtin": GOOD.format(engine="aaa")})
+    host = host_of_site()
+    (told,) = texts(host)
+    assert told.startswith("plugin builtin (aaa 1.0): its name is taken by plugin builtin (ixbench ")
+    assert [info.source.distribution for info in host.plugins() if info.source.plugin == "builtin"] == ["ixbench"]
+
+
+def test_a_distribution_that_stands_twice_on_the_path_counts_once(site, tmp_path_factory, monkeypatch):
+    site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
+    second = tmp_path_factory.mktemp("second")
+    Site(second).install("acme_engines", "2.0", {"acme": GOOD.format(engine="old")})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(second)])
+    host = host_of_site()
+    assert host.engine("acme").name == "acme"
+    assert texts(host) == []
+
+
+def test_broken_metadata_of_anyone_harms_nobody(site):
+    info = site.folder / "odd-1.dist-info"
+    info.mkdir()
+    (info / "entry_points.txt").write_text("[ixbench]\nno equals sign here\n")
+    site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
+    assert host_of_site().engine("acme").name == "acme"
+
+
+def test_the_allow_list_leaves_the_others_out(site):
+    site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
+    host = make_host(installed_plugins(), allowed="acme, vllm")
+    assert [info.source.plugin for info in host.plugins()] == ["acme", "vllm"]
+
+
+def test_the_allow_list_is_read_from_the_environment(site):
+    done = site.ixbench("plugins", "--json", IXBENCH_PLUGINS="vllm")
+    assert [plugin["name"] for plugin in json.loads(done.stdout)["plugins"]] == ["vllm"]
+    done = site.ixbench("plugins", IXBENCH_PLUGINS="vlm,builtin")
+    assert done.returncode == 2
+    assert done.stderr.startswith("ixbench: IXBENCH_PLUGINS: no plugin 'vlm' is installed; allowed: ")
+    assert "did you mean 'vllm'?" in done.stderr
+
+
+def test_the_command_lists_failures_and_exits_well(site):
+    site.install("bad-dist", "0.3", {"bad": "import no_such_module_at_all"})
+    site.install("typo-dist", "0.4", {"typo": GOOD.format(engine="typo").replace("def ixbench_engines", "def ixbench_engins")})
+    site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
+    done = site.ixbench("plugins", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert {plugin["name"] for plugin in answer["plugins"]} >= {"acme", "atom", "builtin", "typo", "vllm"}
+    acme = {
+        "name": "acme",
+        "distribution": "acme-engines",
+        "version": "2.1",
+        "hooks": ["ixbench_engines"],
+        "contributions": {"engines": ["acme"]},
+    }
+    assert acme in answer["plugins"]
+    assert [(failed["plugin"], failed["distribution"], failed["version"], failed["hook"]) for failed in answer["failures"]] == [
+        ("bad", "bad-dist", "0.3", None),
+        ("typo", "typo-dist", "0.4", "ixbench_engins"),
+    ]
+    assert "did you mean 'ixbench_engines'?" in answer["failures"][1]["text"]
+    done = site.ixbench("plugins")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "acme  acme-engines 2.1" in done.stdout
+    assert "plugin bad (bad-dist 0.3): ModuleNotFoundError: No module named 'no_such_module_at_all'" in done.stdout
+
+
+def test_hook_calls_can_be_traced(site):
+    site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
+    done = site.ixbench("plugins", "--json", IXBENCH_TRACE_HOOKS="1")
+    assert "ixbench: ixbench_engines: plugin acme (acme-engines 2.1): " in done.stderr
+    json.loads(done.stdout)
