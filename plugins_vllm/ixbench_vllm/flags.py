@@ -1,0 +1,114 @@
+"""The one table from typed options to flags of `vllm serve`, in the order of the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ixbench.api.engine import FlagRule, switch_flag, value_flag
+
+if TYPE_CHECKING:
+    from ixbench.api.engine import ArgValue
+    from ixbench_vllm.options import Compilation, KvOffload, Speculative, VllmOptions
+
+    Flags = list[tuple[str, ArgValue]]
+
+ALIASES = {
+    "-tp": "--tensor-parallel-size",
+    "-pp": "--pipeline-parallel-size",
+    "-dp": "--data-parallel-size",
+    "-pcp": "--prefill-context-parallel-size",
+    "-dcp": "--decode-context-parallel-size",
+}
+
+RESERVED = {
+    "--port": "ixbench chooses a free port",
+    "--model": "the model stands in [model]",
+}
+
+GIB = 2**30
+
+
+def _kv_cache_dtype(value: str, _options: VllmOptions) -> Flags:
+    return [] if value == "auto" else [("--kv-cache-dtype", value)]
+
+
+def _tool_parser(value: str, _options: VllmOptions) -> Flags:
+    return [("--enable-auto-tool-choice", True), ("--tool-call-parser", value)]
+
+
+def _compilation(value: Compilation, _options: VllmOptions) -> Flags:
+    return [("--compilation-config", value.model_dump(mode="json", exclude_none=True))]
+
+
+def _speculative(value: Speculative, _options: VllmOptions) -> Flags:
+    synthetic = value.acceptance_length is not None
+    config = {
+        "model": value.draft,
+        "num_speculative_tokens": value.tokens,
+        "method": value.method,
+        "attention_backend": value.attention_backend,
+        "kv_cache_dtype": value.kv_cache_dtype,
+        "draft_sample_method": value.draft_sampling,
+        "rejection_sample_method": "synthetic" if synthetic else value.rejection,
+        "synthetic_acceptance_length": value.acceptance_length,
+    }
+    return [("--speculative-config", {key: item for key, item in config.items() if item is not None})]
+
+
+def _kv_offload(value: KvOffload, options: VllmOptions) -> Flags:
+    per_rank = value.per_rank(options.ranks)
+    if value.backend == "off" or per_rank is None:
+        return []
+    if value.backend == "native":
+        # vLLM wants the total over the tensor-parallel ranks of one engine.
+        total = per_rank * options.ranks // (options.data_parallel or 1)
+        return [("--kv-offloading-backend", "native"), ("--kv-offloading-size", round(total / GIB, 3))]
+    extra = {"cpu_bytes_to_use_per_rank": per_rank, "lazy_offload": value.lazy}
+    connector: dict[str, object] = {"kv_connector": "SimpleCPUOffloadConnector", "kv_role": "kv_both", "kv_connector_extra_config": extra}
+    return [("--kv-transfer-config", connector)]
+
+
+def _rule(option: str, make: Any, *flags: str) -> FlagRule:  # noqa: ANN401 - each option has its own value type
+    return FlagRule(option=option, flags=flags, make=make)
+
+
+NAMING = (value_flag("served_name", "--served-model-name"),)
+"""Comes before host and port."""
+
+TABLE = (
+    switch_flag("trust_remote_code", "--trust-remote-code"),
+    value_flag("moe_backend", "--moe-backend"),
+    value_flag("linear_backend", "--linear-backend"),
+    value_flag("attention_backend", "--attention-backend"),
+    value_flag("tensor_parallel", "--tensor-parallel-size"),
+    value_flag("pipeline_parallel", "--pipeline-parallel-size"),
+    value_flag("data_parallel", "--data-parallel-size"),
+    value_flag("prefill_context_parallel", "--prefill-context-parallel-size"),
+    value_flag("decode_context_parallel", "--decode-context-parallel-size"),
+    switch_flag("expert_parallel", "--enable-expert-parallel"),
+    value_flag("load_format", "--load-format"),
+    value_flag("quantization", "--quantization"),
+    value_flag("gpu_memory_utilization", "--gpu-memory-utilization"),
+    switch_flag("language_model_only", "--language-model-only"),
+    value_flag("max_num_seqs", "--max-num-seqs"),
+    value_flag("max_batched_tokens", "--max-num-batched-tokens"),
+    value_flag("long_prefill_threshold", "--long-prefill-token-threshold"),
+    _rule("tool_parser", _tool_parser, "--enable-auto-tool-choice", "--tool-call-parser"),
+    value_flag("reasoning_parser", "--reasoning-parser"),
+    value_flag("tokenizer_mode", "--tokenizer-mode"),
+    value_flag("chat_template", "--chat-template"),
+    value_flag("chat_template_kwargs", "--default-chat-template-kwargs"),
+    value_flag("hf_overrides", "--hf-overrides"),
+    value_flag("max_model_len", "--max-model-len"),
+    switch_flag("prefix_caching", "--enable-prefix-caching", "--no-enable-prefix-caching"),
+    value_flag("state_checkpoints", "--mamba-cache-mode"),
+    value_flag("block_size", "--block-size"),
+    _rule("kv_cache_dtype", _kv_cache_dtype, "--kv-cache-dtype"),
+    switch_flag("eager", "--enforce-eager"),
+    switch_flag("async_scheduling", "--async-scheduling", "--no-async-scheduling"),
+    value_flag("stream_interval", "--stream-interval"),
+    switch_flag("prompt_tokens_details", "--enable-prompt-tokens-details"),
+    _rule("compilation", _compilation, "--compilation-config"),
+    _rule("speculative", _speculative, "--speculative-config"),
+    _rule("kv_offload", _kv_offload, "--kv-transfer-config", "--kv-offloading-backend", "--kv-offloading-size"),
+)

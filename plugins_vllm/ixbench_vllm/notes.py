@@ -1,0 +1,38 @@
+"""What a reader of a result must know about how vLLM was started: deviations from the recipe, and settings that change the answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench_vllm.recipes import recipe_notes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ixbench.api.engine import ArgValue, Deployment
+    from ixbench_vllm.options import VllmOptions
+
+QUICK_REDUCE = "VLLM_ROCM_QUICK_REDUCE_QUANTIZATION"
+LOSSY = ("INT4", "INT6")
+
+
+def notes(deployment: Deployment[VllmOptions], flags: Sequence[tuple[str, ArgValue]]) -> tuple[str, ...]:
+    """Return one sentence for each thing to know, in a fixed order."""
+    found: list[str] = []
+    host = dict(flags).get("--host")
+    if deployment.recipe is not None:
+        if host == "127.0.0.1":
+            found.append("listens on 127.0.0.1 where the recipe has 0.0.0.0: only this machine needs to reach it")
+        found += recipe_notes(deployment.recipe)
+    if host not in ("127.0.0.1", None):
+        found.append(f"listens on {host}, as args say: other machines may reach the server")
+    if deployment.image is not None and deployment.runtime == "process":
+        found.append(f"runs the vLLM that this machine has: runtime 'process' starts no image, {deployment.image} is only named")
+    speculative = deployment.options.speculative
+    if speculative is not None and speculative.acceptance_length is not None:
+        found.append(f"speculative acceptance is synthetic, mean length {speculative.acceptance_length:g}: the text has no meaning")
+    if (quick_reduce := deployment.env.get(QUICK_REDUCE)) is not None and quick_reduce.value in LOSSY:
+        found.append(f"{QUICK_REDUCE}={quick_reduce.value} is lossy: reductions between GPUs are quantized")
+    if (deployment.options.stream_interval or 1) > 1:
+        found.append(f"streams {deployment.options.stream_interval} tokens a chunk: inter-token times are coarse")
+    return tuple(found)

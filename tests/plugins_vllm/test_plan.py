@@ -1,0 +1,225 @@
+"""`plan()` maps options to `vllm serve`, purely."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import socket
+import subprocess
+import time
+
+import pytest
+
+from ixbench.model.deployment import Deployment, EnvVar, HardwareSpec, ModelSpec
+from ixbench.model.errors import InputError
+from ixbench.testing.deployments import recipe_deployment
+from ixbench_vllm.adapter import VllmAdapter
+from ixbench_vllm.flags import NAMING, TABLE
+from ixbench_vllm.options import VllmOptions
+
+ADAPTER = VllmAdapter()
+
+
+def deployment(*, options=None, **fields):
+    given = {
+        "name": "v",
+        "engine": "vllm",
+        "model": ModelSpec(id="acme/model", label="model"),
+        "hardware": HardwareSpec(gpus=1),
+        "options": VllmOptions.model_validate(options or {}),
+    }
+    return Deployment(**{**given, **fields})
+
+
+def argv(**fields):
+    return ADAPTER.plan(deployment(**fields)).server.argv
+
+
+def test_nothing_set_gives_the_bare_command():
+    assert argv() == ("vllm", "serve", "acme/model", "--host", "127.0.0.1", "--port", "{port:http}")
+
+
+def test_a_local_model_is_served_by_its_path_and_needs_no_revision():
+    plan = ADAPTER.plan(deployment(model=ModelSpec(id="acme/model", label="m", path="/models/m", revision="abc")))
+    assert plan.server.argv[2] == "/models/m"
+    assert "--revision" not in plan.server.argv
+    assert plan.served_model == "/models/m"
+
+
+def test_a_hub_model_is_pinned():
+    found = argv(model=ModelSpec(id="acme/model", label="m", revision="abc"))
+    assert found[found.index("--revision") + 1] == "abc"
+
+
+def test_no_model_is_refused_with_one_sentence():
+    with pytest.raises(InputError, match=r"^v: vLLM needs a model to serve; set \[model\] id or path$"):
+        ADAPTER.plan(deployment(model=ModelSpec(id="", label="")))
+
+
+def test_every_option_stands_in_the_table_once():
+    mapped = [rule.option for rule in (*NAMING, *TABLE)]
+    assert sorted([*mapped, "ready_limit"]) == sorted(VllmOptions.model_fields)
+
+
+EVERYTHING = [
+    ({"served_name": "m"}, ["--served-model-name", "m"]),
+    ({"tensor_parallel": 8}, ["--tensor-parallel-size", "8"]),
+    ({"pipeline_parallel": 2}, ["--pipeline-parallel-size", "2"]),
+    ({"data_parallel": 2}, ["--data-parallel-size", "2"]),
+    ({"expert_parallel": True}, ["--enable-expert-parallel"]),
+    ({"expert_parallel": False}, []),
+    ({"prefill_context_parallel": 2}, ["--prefill-context-parallel-size", "2"]),
+    ({"decode_context_parallel": 2}, ["--decode-context-parallel-size", "2"]),
+    ({"kv_cache_dtype": "fp8"}, ["--kv-cache-dtype", "fp8"]),
+    ({"kv_cache_dtype": "auto"}, []),
+    ({"block_size": 128}, ["--block-size", "128"]),
+    ({"max_num_seqs": 20}, ["--max-num-seqs", "20"]),
+    ({"max_batched_tokens": 8192}, ["--max-num-batched-tokens", "8192"]),
+    ({"long_prefill_threshold": 0}, ["--long-prefill-token-threshold", "0"]),
+    ({"max_model_len": 4096}, ["--max-model-len", "4096"]),
+    ({"max_model_len": "32K"}, ["--max-model-len", "32K"]),
+    ({"max_model_len": "auto"}, ["--max-model-len", "auto"]),
+    ({"gpu_memory_utilization": 0.9}, ["--gpu-memory-utilization", "0.9"]),
+    ({"prefix_caching": True}, ["--enable-prefix-caching"]),
+    ({"prefix_caching": False}, ["--no-enable-prefix-caching"]),
+    ({"state_checkpoints": "align"}, ["--mamba-cache-mode", "align"]),
+    ({"quantization": "quark"}, ["--quantization", "quark"]),
+    ({"attention_backend": "ROCM_AITER_FA"}, ["--attention-backend", "ROCM_AITER_FA"]),
+    ({"moe_backend": "aiter"}, ["--moe-backend", "aiter"]),
+    ({"linear_backend": "triton"}, ["--linear-backend", "triton"]),
+    (
+        {"compilation": {"mode": 3, "cudagraph_capture_sizes": [1, 2], "pass_config": {"fuse": True}}},
+        ["--compilation-config", '{"mode":3,"cudagraph_capture_sizes":[1,2],"pass_config":{"fuse":true}}'],
+    ),
+    ({"eager": True}, ["--enforce-eager"]),
+    ({"speculative": {"method": "mtp", "tokens": 3}}, ["--speculative-config", '{"num_speculative_tokens":3,"method":"mtp"}']),
+    (
+        {"speculative": {"method": "mtp", "tokens": 3, "rejection": "block"}},
+        ["--speculative-config", '{"num_speculative_tokens":3,"method":"mtp","rejection_sample_method":"block"}'],
+    ),
+    ({"kv_offload": {"backend": "off"}}, []),
+    ({"load_format": "safetensors"}, ["--load-format", "safetensors"]),
+    ({"tool_parser": "kimi_k3"}, ["--enable-auto-tool-choice", "--tool-call-parser", "kimi_k3"]),
+    ({"reasoning_parser": "kimi_k3"}, ["--reasoning-parser", "kimi_k3"]),
+    ({"tokenizer_mode": "hf"}, ["--tokenizer-mode", "hf"]),
+    ({"language_model_only": True}, ["--language-model-only"]),
+    ({"chat_template": "t.jinja"}, ["--chat-template", "t.jinja"]),
+    ({"chat_template_kwargs": {"thinking": False}}, ["--default-chat-template-kwargs", '{"thinking":false}']),
+    ({"trust_remote_code": True}, ["--trust-remote-code"]),
+    ({"hf_overrides": {"use_index_cache": True}}, ["--hf-overrides", '{"use_index_cache":true}']),
+    ({"async_scheduling": False}, ["--no-async-scheduling"]),
+    ({"stream_interval": 20}, ["--stream-interval", "20"]),
+    ({"prompt_tokens_details": True}, ["--enable-prompt-tokens-details"]),
+]
+
+
+@pytest.mark.parametrize(("options", "flags"), EVERYTHING, ids=lambda value: next(iter(value)) if isinstance(value, dict) else "")
+def test_each_option_becomes_its_flags(options, flags):
+    found = [item for item in argv(options=options)[3:] if item not in {"--host", "127.0.0.1", "--port", "{port:http}"}]
+    assert found == flags
+
+
+def test_the_cases_above_reach_every_option():
+    assert {key for options, _ in EVERYTHING for key in options} == set(VllmOptions.model_fields) - {"ready_limit"}
+
+
+def test_simple_offload_takes_total_or_per_rank_memory():
+    for memory in ({"host_memory": "1499 GB"}, {"host_memory_per_rank": 187_375_000_000}):
+        plan = ADAPTER.plan(deployment(options={"tensor_parallel": 8, "kv_offload": {"backend": "simple", **memory}}))
+        config = json.loads(plan.server.argv[-1])
+        assert config["kv_connector_extra_config"] == {"cpu_bytes_to_use_per_rank": 187_375_000_000, "lazy_offload": False}
+        assert plan.server.env["PYTHONHASHSEED"].origin == "adapter vllm"
+
+
+def test_native_offload_takes_the_total_over_the_tensor_parallel_ranks():
+    offload = {"backend": "native", "host_memory_per_rank": "32 GiB"}
+    found = argv(options={"tensor_parallel": 4, "data_parallel": 2, "kv_offload": offload})
+    assert found[-4:] == ("--kv-offloading-backend", "native", "--kv-offloading-size", "128.0")
+
+
+def test_args_replace_options_in_place_and_false_removes():
+    found = argv(
+        options={"max_num_seqs": 20, "prefix_caching": True, "speculative": {"method": "mtp", "tokens": 2}},
+        args={"--max_num_seqs": 64, "--no-enable-prefix-caching": True, "--speculative-config": False, "--new-flag": {"a": 1}},
+    )
+    assert found[7:] == ("--max_num_seqs", "64", "--no-enable-prefix-caching", "--new-flag", '{"a":1}')
+
+
+def test_the_identity_follows_the_flags_that_really_start_the_server():
+    options = {"tensor_parallel": 8, "speculative": {"method": "dspark", "tokens": 2}}
+    args = {
+        "-tp": 4,
+        "--speculative-config": '{"method":"mtp","num_speculative_tokens":1}',
+        "--kv-transfer-config": {"kv_connector": "OffloadingConnector"},
+    }
+    identity = ADAPTER.plan(deployment(options=options, args=args)).identity
+    assert (identity.tensor_parallel, identity.spec_method, identity.kv_offload) == (4, "mtp", "native")
+    assert (identity.pipeline_parallel, identity.data_parallel, identity.expert_parallel) == (1, 1, False)
+    assert ADAPTER.plan(deployment(options=options, args={"--speculative-config": False})).identity.spec_method is None
+
+
+def test_a_size_that_is_no_number_is_unknown():
+    assert ADAPTER.plan(deployment(args={"--tensor-parallel-size": "many"})).identity.tensor_parallel is None
+
+
+def test_the_deployments_variables_win_over_the_adapters():
+    own = EnvVar(value="7", reason="because", origin="benchmarks.toml")
+    options = {"kv_offload": {"backend": "simple", "host_memory": "1 GB"}}
+    assert ADAPTER.plan(deployment(options=options, env={"PYTHONHASHSEED": own})).server.env == {"PYTHONHASHSEED": own}
+
+
+def test_gpus_by_index_set_exactly_one_variable():
+    plan = ADAPTER.plan(deployment(gpu_indices=(4, 5), hardware=HardwareSpec(sku="mi355x", gpus=2), options={"tensor_parallel": 2}))
+    assert {name: item.value for name, item in plan.server.env.items()} == {"HIP_VISIBLE_DEVICES": "4,5"}
+    assert plan.server.gpus == (4, 5)
+    assert ADAPTER.plan(deployment(hardware=HardwareSpec(gpus=2))).server.gpus == (0, 1)
+
+
+def test_executable_and_limits_and_names():
+    plan = ADAPTER.plan(deployment(executable="/opt/vllm/bin/vllm", options={"served_name": "k3", "ready_limit": "2h"}, api_key_env="KEY"))
+    assert plan.server.argv[:2] == ("/opt/vllm/bin/vllm", "serve")
+    assert (plan.served_model, plan.ready_limit_s, plan.api_key_env) == ("k3", 7200.0, "KEY")
+
+
+def test_the_first_of_several_served_names_counts():
+    assert ADAPTER.plan(deployment(args={"--served-model-name": ["a", "b"]})).served_model == "a"
+
+
+def test_a_running_server_is_not_launched_and_unknown_settings_stay_unknown():
+    plan = ADAPTER.plan(deployment(url="http://10.0.0.1:8000", options={"tensor_parallel": 8}))
+    assert plan.processes == ()
+    assert (plan.url, plan.served_model) == ("http://10.0.0.1:8000", "acme/model")
+    assert (plan.identity.tensor_parallel, plan.identity.pipeline_parallel, plan.identity.expert_parallel) == (8, None, None)
+    assert "on trust" in plan.notes[0]
+
+
+def test_notes_tell_what_changes_the_answers():
+    env = {"VLLM_ROCM_QUICK_REDUCE_QUANTIZATION": EnvVar(value="INT4", reason="", origin="")}
+    text = " | ".join(ADAPTER.plan(deployment(env=env, args={"--host": "0.0.0.0"}, options={"stream_interval": 20}, image="i:1")).notes)
+    for part in ("listens on 0.0.0.0", "lossy", "20 tokens a chunk", "i:1 is only named"):
+        assert part in text
+    assert ADAPTER.plan(deployment(env={"VLLM_ROCM_QUICK_REDUCE_QUANTIZATION": EnvVar(value="NONE", reason="", origin="")})).notes == ()
+    assert ADAPTER.plan(deployment(image="i:1", runtime="docker")).notes == ()
+
+
+def test_plan_is_deterministic_and_reads_nothing_of_the_machine(monkeypatch):
+    given = recipe_deployment(ADAPTER, "kimi-k3-mi355x", concurrency=10)
+    first = ADAPTER.plan(given)
+
+    def forbidden(*_args, **_kwargs):
+        raise AssertionError("plan() asked the machine")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "open", forbidden)
+        for module, names in {
+            os: ("open", "getcwd", "listdir", "scandir", "stat", "getenv", "cpu_count"),
+            socket: ("socket", "gethostname"),
+            subprocess: ("Popen",),
+            time: ("time", "monotonic"),
+        }.items():
+            for name in names:
+                patch.setattr(module, name, forbidden)
+        patch.setattr(os, "environ", {})
+        second = ADAPTER.plan(given)
+    assert second == first
