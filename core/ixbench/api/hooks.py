@@ -16,8 +16,13 @@ and in its pyproject.toml ``[project.entry-points.ixbench]`` with ``acme = "acme
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ixbench.api._lazy import lazy
 from ixbench.host.specs import API_VERSION, NAME, hookimpl
-from ixbench.model.events import Event, LaunchFailed, LaunchReady, PointFinished, PointStarted, RunFinished, RunStarted
+
+if TYPE_CHECKING:
+    from ixbench.model.events import Event, LaunchFailed, LaunchReady, PointFinished, PointStarted, RunFinished, RunStarted
 
 __all__ = [
     "API_VERSION",
@@ -31,3 +36,6 @@ __all__ = [
     "RunStarted",
     "hookimpl",
 ]
+
+_EVENTS = ("Event", "LaunchFailed", "LaunchReady", "PointFinished", "PointStarted", "RunFinished", "RunStarted")
+__getattr__ = lazy(__name__, dict.fromkeys(_EVENTS, "ixbench.model.events"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -128,7 +127,9 @@ def _unknown(name: str, commands: Mapping[str, Command], host: Host) -> Fault:
 
 def _unforeseen(error: Exception, where: str = "") -> int:
     if os.environ.get(DEBUG_VARIABLE, "0") != "0":
-        traceback.print_exception(error)
+        from traceback import print_exception
+
+        print_exception(error)
     else:
         _tell(
             f"internal error{where}: {describe(error)}; nobody foresaw this: "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ixbench.host.amend import amend
 from ixbench.host.collect import Collection, collect
 from ixbench.host.kinds import BY_HOOK, KINDS
 from ixbench.host.registry import Registry
@@ -137,6 +136,8 @@ class Host:
 
         :raises PluginError: if a plugin fails here: a launch that lacks its change would not be the one that was asked for.
         """
+        from ixbench.host.amend import amend
+
         return amend(plan, deployment, self._registry.implementations("ixbench_amend_launch"))
 
     def emit(self, event: Event) -> None:
