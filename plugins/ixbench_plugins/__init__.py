@@ -2,4 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ixbench.api.hooks import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ixbench.api.measure import Metric
+
+
+@hookimpl
+def ixbench_metrics() -> Iterable[Metric]:
+    """Return the built-in metrics."""
+    from ixbench_plugins.metrics import METRICS
+
+    return METRICS
