@@ -68,6 +68,8 @@ class Accounting:
     resent: int = 0
     empty_answers: int = 0
     """Successes without any text: their tokens count, they have no TTFT."""
+    context_overflow: int = 0
+    """How many of the `http_status` failures were prompts too long for the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,8 @@ class PointIdentity:
     image: str | None
     deployment: str
     workload: str
+    agentic: bool = False
+    """Whether the workload is agentic: its curves then mix spec-decode methods and count only the newest run."""
     preset: str | None = None
     corpus: str | None = None
     """Hash of the corpus, or None for synthetic prompts."""

@@ -1,0 +1,68 @@
+"""What a reporter plugin needs: `Reporter` to subclass, runs to read, the ladder and the cost table, and the formatters for print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api._lazy import lazy
+from ixbench.frontier.cost_table import CostTable, CostTier, build_cost_table
+from ixbench.frontier.curves import CurvePoint, LadderCurve
+from ixbench.frontier.format import Seconds, format_hourly, format_latency, format_rate, format_usd, pct_faster
+from ixbench.frontier.ladder import BestLatency, Ladder, LadderRung, LeftOut, Peak, RungPoint, build_ladder
+from ixbench.host.contracts.importer import ImportedFile, Importer
+from ixbench.host.contracts.reporter import Reporter
+from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.price import Quote, Sku
+from ixbench.model.result import Accounting, Axis, ClientReport, Failure, Metrics, PointIdentity, PointResult, Reason, Verdict
+from ixbench.model.run import Artifact, ReportSettings, RunView
+from ixbench.model.units import format_duration
+
+if TYPE_CHECKING:
+    from ixbench.host.contracts.options import Duration, OptionsModel, Size
+
+__all__ = [
+    "Accounting",
+    "Artifact",
+    "Axis",
+    "BestLatency",
+    "ClientReport",
+    "CostTable",
+    "CostTier",
+    "CurvePoint",
+    "Duration",
+    "Failure",
+    "Fault",
+    "ImportedFile",
+    "Importer",
+    "InputError",
+    "Ladder",
+    "LadderCurve",
+    "LadderRung",
+    "LeftOut",
+    "Metrics",
+    "OptionsModel",
+    "Peak",
+    "PointIdentity",
+    "PointResult",
+    "Quote",
+    "Reason",
+    "ReportSettings",
+    "Reporter",
+    "RunView",
+    "RungPoint",
+    "Seconds",
+    "Size",
+    "Sku",
+    "Verdict",
+    "build_cost_table",
+    "build_ladder",
+    "did_you_mean",
+    "format_duration",
+    "format_hourly",
+    "format_latency",
+    "format_rate",
+    "format_usd",
+    "pct_faster",
+]
+
+__getattr__ = lazy(__name__, dict.fromkeys(("Duration", "OptionsModel", "Size"), "ixbench.host.contracts.options"))

@@ -1,0 +1,165 @@
+"""The cost table: what a million tokens costs at the primary rung in every tier of the price book, on total, output and computed tokens."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ixbench.frontier.cost import usd_per_mtok
+from ixbench.frontier.format import format_rate
+from ixbench.frontier.points import part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ixbench.frontier.ladder_values import Ladder, LadderRung
+    from ixbench.frontier.select import SelectStatus
+    from ixbench.model.price import Quote
+    from ixbench.model.result import Metrics
+    from ixbench.model.run import RunView
+
+TOTAL_ONLY = "Each column charges the whole bill to one class of tokens; they do not add up."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostTier:
+    """One row: one tier of the price book."""
+
+    tier: str
+    """Its label."""
+    tier_id: str
+    book: str
+    usd_per_gpu_hour: float
+    usd_per_mtok: float
+    """On all tokens, input included."""
+    usd_per_mtok_output: float | None
+    """On output tokens; None where the points do not tell their output rate."""
+    usd_per_mtok_computed: float | None
+    """On computed tokens (uncached input plus output); None where the server does not tell cached tokens."""
+    as_of: str
+    """ISO date of the price; empty for a custom one."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostTable:
+    """Costs at one rung."""
+
+    target: float
+    """The primary rung in tok/s/user."""
+    basis: str
+    """Basis of `usd_per_mtok`."""
+    basis_note: str
+    """How the other columns come from the rate that was read."""
+    status: SelectStatus
+    """Of the rung."""
+    reason: str | None
+    """Why the table is empty; None where it is not."""
+    tok_s_gpu: float | None
+    """The rate that was read, on all tokens."""
+    engine: str | None
+    precision: str | None
+    points: tuple[str, ...]
+    """Ids of the points that the rate rests on."""
+    output_share: float | None
+    """Output tokens among all tokens at the rung."""
+    computed_share: float | None
+    cache_hit_share: float | None
+    """Measured share of input tokens that came from the cache."""
+    tiers: tuple[CostTier, ...]
+    """In the book's order; empty where the rung has no value or no price is known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of cost.json, in full precision."""
+        return asdict(self) | {"points": list(self.points), "tiers": [asdict(tier) for tier in self.tiers]}
+
+
+def build_cost_table(runs: Sequence[RunView], ladder: Ladder) -> CostTable:
+    """Price the ladder's primary rung.
+
+    The total rate is the value read from the curve. The output and computed rates are that value times their shares of all
+    tokens, which are taken from the points that the value rests on, between two points linearly in the speed. Dollars are
+    always computed from rates and never interpolated. A rung without a value gives an empty table with the reason.
+
+    :param runs: the runs that the ladder was built from.
+    """
+    rung = ladder.primary
+    owners = {run.id: run for run in runs}
+    metrics = [next(point.metrics for point in owners[evidence.run].points if point.id == evidence.run_point) for evidence in rung.evidence]
+    output = _between(rung, [_share(values, "output") for values in metrics])
+    computed = _between(rung, [_share(values, "computed") for values in metrics])
+    quotes = owners[rung.evidence[0].run].quotes if rung.evidence else ()
+    return CostTable(
+        target=rung.target,
+        basis="total",
+        basis_note=_basis_note(rung),
+        status=rung.status,
+        reason=_reason(rung, quotes, ladder),
+        tok_s_gpu=rung.tok_s_gpu,
+        engine=rung.engine,
+        precision=rung.precision,
+        points=rung.points,
+        output_share=output,
+        computed_share=computed,
+        cache_hit_share=_between(rung, [_cache_hits(values) for values in metrics]),
+        tiers=tuple(_tier(quote, rung.tok_s_gpu, output, computed) for quote in quotes if rung.tok_s_gpu is not None),
+    )
+
+
+def _tier(quote: Quote, tok_s_gpu: float, output: float | None, computed: float | None) -> CostTier:
+    price = quote.usd_per_gpu_hour
+    return CostTier(
+        tier=quote.label,
+        tier_id=quote.tier,
+        book=quote.book,
+        usd_per_gpu_hour=price,
+        usd_per_mtok=usd_per_mtok(price, tok_s_gpu),
+        usd_per_mtok_output=usd_per_mtok(price, tok_s_gpu * output) if output else None,
+        usd_per_mtok_computed=usd_per_mtok(price, tok_s_gpu * computed) if computed else None,
+        as_of=quote.as_of,
+        source=quote.source,
+    )
+
+
+def _share(metrics: Metrics, basis: str) -> float | None:
+    rate, total = part(metrics, "throughput_tok_s_gpu", basis), part(metrics, "throughput_tok_s_gpu", "total")
+    return None if rate is None or total is None else rate / total
+
+
+def _cache_hits(metrics: Metrics) -> float | None:
+    """Return the measured share; unlike a rate it may be zero."""
+    value = metrics.get("cache_hit_share")
+    share = value.get("measured") if isinstance(value, dict) else value
+    return None if share is None else float(share)
+
+
+def _between(rung: LadderRung, shares: list[float | None]) -> float | None:
+    """Return the share at the rung: the one point's own, or between two points linear in the speed; None where a point does not tell."""
+    known = [share for share in shares if share is not None]
+    if not known or len(known) < len(shares):
+        return None
+    if len(known) == 1 or rung.at_tok_s_user is None:
+        return known[0]
+    slow, fast = rung.evidence[0].tok_s_user, rung.evidence[1].tok_s_user
+    weight = (rung.at_tok_s_user - slow) / (fast - slow)
+    return known[0] + (known[1] - known[0]) * weight
+
+
+def _basis_note(rung: LadderRung) -> str:
+    if rung.status != "interpolated":
+        return f"{TOTAL_ONLY} Output and computed rates are those of the point itself."
+    return f"{TOTAL_ONLY} Output and computed rates are the rate read, times their shares between the two points, linear in the speed."
+
+
+def _reason(rung: LadderRung, quotes: Sequence[Quote], ladder: Ladder) -> str | None:
+    """Return why there is nothing to price."""
+    target = f"{rung.target:g} tok/s/user"
+    if rung.tok_s_gpu is not None:
+        return None if quotes else "No price is known for this hardware."
+    if not ladder.rates_known:
+        return "No curve has a rate per GPU to price."
+    if rung.status == "below_range":
+        return f"{target} lies below the range of every curve: the slowest point has {format_rate(rung.slowest_tok_s_user)} tok/s/user."
+    if rung.status == "unreachable":
+        return f"{target} is not reached: the fastest point has {format_rate(rung.fastest_tok_s_user)} tok/s/user."
+    return "No curve competes under this policy and scope."

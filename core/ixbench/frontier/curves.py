@@ -1,0 +1,161 @@
+"""Grouping points into curves: points that differ only in load or topology share one, and nothing else ever does."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ixbench.frontier.select import Curve, is_speculative
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ixbench.frontier.points import RatedPoint
+    from ixbench.model.result import Evidence, Origin
+
+UNNAMED = "-"
+"""Stands in a key for what is not known or does not apply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One point of a curve as it is drawn."""
+
+    id: str
+    x: float | None
+    """Speed in tok/s/user."""
+    y: float | None
+    """Rate in tok/s/GPU; None where the number of GPUs is not known."""
+    on_frontier: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderCurve:
+    """One curve with its points. Not slotted: its frontier is taken once and kept."""
+
+    key: str
+    """All that its points share, in one line."""
+    members: tuple[RatedPoint, ...]
+    """Its usable points, those without a speed or a rate included."""
+    usd_per_gpu_hour: float | None
+
+    @property
+    def engine(self) -> str:
+        """The adapter's name."""
+        return self.members[0].result.identity.engine
+
+    @property
+    def precision(self) -> str | None:
+        """Precision of the weights."""
+        return self.members[0].result.identity.precision
+
+    @property
+    def evidence(self) -> Evidence:
+        """Measured or simulated; never mixed on one curve."""
+        return self.members[0].result.evidence
+
+    @property
+    def origin(self) -> Origin:
+        """Run or imported; never mixed on one curve."""
+        return self.members[0].result.origin
+
+    @property
+    def spec_method(self) -> str | None:
+        """Spec-decode methods of its points; an agentic curve may mix several."""
+        return ", ".join(sorted({point.result.identity.spec_method or "none" for point in self.members})) if self.speculative else None
+
+    @property
+    def speculative(self) -> bool:
+        """Whether any point used speculative decoding."""
+        return any(is_speculative(point.result.identity.spec_method) for point in self.members)
+
+    @cached_property
+    def rated(self) -> tuple[RatedPoint, ...]:
+        """The members that have both a speed and a rate."""
+        return tuple(point for point in self.members if point.tok_s_user is not None and point.tok_s_gpu is not None)
+
+    @cached_property
+    def readable(self) -> Curve:
+        """The curve as selection reads it; its points are those of `rated`, in the same order."""
+        return Curve(
+            key=self.key,
+            engine=self.engine,
+            precision=self.precision,
+            speculative=self.speculative,
+            date=max(point.date for point in self.members),
+            dates=tuple(point.date for point in self.rated),
+            points=tuple((point.tok_s_user or 0.0, point.tok_s_gpu or 0.0) for point in self.rated),
+            usd_per_gpu_hour=self.usd_per_gpu_hour,
+        )
+
+    @cached_property
+    def points(self) -> tuple[CurvePoint, ...]:
+        """All members, with the frontier marked."""
+        knots = {self.rated[i].id for i in self.readable.knots.index}
+        return tuple(
+            CurvePoint(id=point.id, x=point.tok_s_user, y=point.tok_s_gpu, on_frontier=point.id in knots) for point in self.members
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the curve as it stands in ladder.json."""
+        identity = self.members[0].result.identity
+        return {
+            "key": self.key,
+            "model": identity.model,
+            "hardware": identity.hardware,
+            "engine": self.engine,
+            "precision": self.precision,
+            "spec_method": self.spec_method,
+            "kv_offload": identity.kv_offload,
+            "input_tokens": identity.input_tokens,
+            "output_tokens": identity.output_tokens,
+            "evidence": self.evidence,
+            "origin": self.origin,
+            "date": self.readable.date,
+            "points": [asdict(point) for point in self.points],
+        }
+
+
+def curves_of(points: Sequence[RatedPoint], *, tier: str | None) -> tuple[LadderCurve, ...]:
+    """Group usable points into curves, in the order of their first points.
+
+    Of each curve only the points of its latest date count, and of an agentic one only those of the newest run of that date.
+
+    :param tier: id of the price tier; a curve's price is its newest run's in that tier.
+    """
+    groups: dict[str, list[RatedPoint]] = {}
+    for point in points:
+        groups.setdefault(curve_key(point), []).append(point)
+    return tuple(_curve(key, group, tier) for key, group in groups.items())
+
+
+def curve_key(point: RatedPoint) -> str:
+    """Return what a point shares with its curve. Deployment name, parallelism, load and matrix settings are not part of it."""
+    identity = point.result.identity
+    spec = None if identity.agentic or not is_speculative(identity.spec_method) else identity.spec_method
+    lengths = (
+        None if identity.input_tokens is None and identity.output_tokens is None else f"{identity.input_tokens}/{identity.output_tokens}"
+    )
+    parts = (
+        identity.model,
+        identity.hardware,
+        identity.engine,
+        identity.precision,
+        spec,
+        identity.kv_offload,
+        lengths,
+        point.result.evidence,
+        point.result.origin,
+    )
+    return " | ".join(part or UNNAMED for part in parts)
+
+
+def _curve(key: str, group: list[RatedPoint], tier: str | None) -> LadderCurve:
+    newest = max((point.run for point in group), key=lambda run: (run.started, run.id))
+    if group[0].result.identity.agentic:
+        members = [point for point in group if point.run.id == newest.id]
+    else:
+        members = [point for point in group if point.date == newest.started[:10]]
+    price = next((quote.usd_per_gpu_hour for quote in newest.quotes if quote.tier == tier), None)
+    return LadderCurve(key=key, members=tuple(members), usd_per_gpu_hour=price)

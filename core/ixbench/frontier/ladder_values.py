@@ -1,0 +1,175 @@
+"""What a ladder says: rows, curves, the peak and the best latencies, with everything that print and JSON need."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ixbench.frontier.curves import LadderCurve
+    from ixbench.frontier.format import Seconds
+    from ixbench.frontier.select import SelectStatus
+    from ixbench.model.result import Evidence
+    from ixbench.model.run import Interpolation, RangePolicy, SelectionPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungPoint:
+    """One point that a rung's value rests on."""
+
+    point: str
+    """Its id on the ladder."""
+    run: str
+    """Id of its run."""
+    run_point: str
+    """Its id in its run."""
+    date: str
+    concurrency: int | None
+    rate: float | None
+    tok_s_user: float
+    tok_s_gpu: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderRung:
+    """One row of the ladder."""
+
+    target: float
+    """Speed in tok/s/user."""
+    status: SelectStatus
+    """exact, interpolated and meets_slo come with values; below_range, unreachable and no_curve with None."""
+    tok_s_gpu: float | None = None
+    usd_per_mtok: float | None = None
+    """On total tokens, at the first tier of the price book."""
+    engine: str | None = None
+    precision: str | None = None
+    points: tuple[str, ...] = ()
+    """Ids of the one or two points that the value rests on."""
+    fastest_tok_s_user: float | None = None
+    """Speed of the fastest usable point in scope: the nearest miss of an unreachable rung."""
+    slowest_tok_s_user: float | None = None
+    """Speed of the slowest one: the nearest miss of a rung below the range."""
+    at_tok_s_user: float | None = None
+    """The speed that the value belongs to; above the target where a measured point stands in for it."""
+    curve: str | None = None
+    """Key of the winning curve."""
+    evidence: tuple[RungPoint, ...] = ()
+    """The points again, with where and when they were measured."""
+    two_knots: bool = False
+    """A Steffen read of a curve with two knots, which is not a straight line."""
+    bracket: float | None = None
+    """Distance of the two neighbours as a share of the target; above 0.5 they say little about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peak:
+    """The highest rate of all, whatever its speed."""
+
+    tok_s_gpu: float
+    tok_s_user: float
+    point: str
+    engine: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestLatency:
+    """The smallest median of a latency over all points; the best TTFT and the best TPOT are usually not one run."""
+
+    s: Seconds
+    point: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """Points that do not stand on the ladder's frontiers, by reason."""
+
+    invalid: int = 0
+    """By verdict."""
+    failed: int = 0
+    """No numbers at all."""
+    missing: int = 0
+    """Planned and not finished."""
+    superseded: int = 0
+    """A newer run measured the same curve."""
+    without_speed: int = 0
+    """Too few answers for the percentile of the axis."""
+    without_rate: int = 0
+    """The number of GPUs is not known, so there is no rate per GPU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """Everything that the ladder's reports print."""
+
+    title: str
+    evidence: Evidence
+    """"simulated" as soon as one point is."""
+    axis: str
+    """Percentile of TPOT behind the speed axis."""
+    interpolation: Interpolation
+    range: RangePolicy
+    policy: SelectionPolicy
+    scope: str | tuple[str, ...]
+    excluded: int
+    """Curves that the scope removed."""
+    left_out: LeftOut
+    tier: str | None
+    """Label of the tier behind `usd_per_mtok`; None = no price is known."""
+    book: str | None
+    """Id of the price book."""
+    rungs: tuple[LadderRung, ...]
+    primary: LadderRung
+    """The rung of the headline and of the cost table, whether or not it is among `rungs`."""
+    curves: tuple[LadderCurve, ...]
+    """The curves in scope, in the order of their first points."""
+    peak: Peak | None
+    """Like the figures below over all usable points, whatever the scope."""
+    configs: int
+    """Number of operating points."""
+    engines: tuple[str, ...]
+    precisions: tuple[str, ...]
+    dates: tuple[str, ...]
+    """ISO dates of the points' runs, rising."""
+    best_ttft: BestLatency | None
+    best_tpot: BestLatency | None
+    notes: tuple[str, ...]
+    """What the reader must know, one sentence each."""
+    mismatches: tuple[str, ...]
+    """Differences that were let pass on demand; empty on an honest ladder."""
+
+    @property
+    def rates_known(self) -> bool:
+        """Whether any point in scope has both a speed and a rate per GPU."""
+        return any(point.x is not None and point.y is not None for curve in self.curves for point in curve.points)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of ladder.json, in full precision."""
+        return {
+            "title": self.title,
+            "evidence": self.evidence,
+            "axis": self.axis,
+            "interpolation": self.interpolation,
+            "range": self.range,
+            "policy": self.policy,
+            "scope": self.scope if isinstance(self.scope, str) else list(self.scope),
+            "excluded": self.excluded,
+            "left_out": asdict(self.left_out),
+            "tier": self.tier,
+            "book": self.book,
+            "primary": self.primary.target,
+            "rungs": [_rung_json(rung) for rung in self.rungs],
+            "curves": [curve.to_json() for curve in self.curves],
+            "peak": asdict(self.peak) if self.peak else None,
+            "configs": self.configs,
+            "engines": list(self.engines),
+            "precisions": list(self.precisions),
+            "dates": list(self.dates),
+            "best_ttft": asdict(self.best_ttft) if self.best_ttft else None,
+            "best_tpot": asdict(self.best_tpot) if self.best_tpot else None,
+            "notes": list(self.notes),
+            "mismatches": list(self.mismatches),
+        }
+
+
+def _rung_json(rung: LadderRung) -> dict[str, Any]:
+    return asdict(rung) | {"points": list(rung.points), "evidence": [asdict(point) for point in rung.evidence]}

@@ -1,0 +1,61 @@
+"""What the reader of a ladder must know beside its numbers, one sentence each."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from ixbench.frontier.format import format_rate
+from ixbench.frontier.points import median_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ixbench.frontier.ladder_values import Ladder
+    from ixbench.frontier.points import RatedPoint
+
+WIDE_BRACKET = 0.5
+"""Above this share of the rung the two neighbours say little about it."""
+FEW_KNOTS = 3
+FAR_APART_DAYS = 30
+
+
+def notes_on(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
+    """Yield the notes of a ladder.
+
+    :param points: all points that were counted, out of scope included.
+    """
+    yield from _on_points(ladder, points)
+    yield from _on_curves(ladder)
+    days = [date.fromisoformat(day) for day in ladder.dates if day]
+    if days and (apart := (max(days) - min(days)).days) > FAR_APART_DAYS:
+        yield f"The points were measured up to {apart} days apart."
+
+
+def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
+    if any(point.tok_s_gpu is None and point.result.identity.gpus is None for point in points):
+        yield "The number of GPUs is not known, so there is no rate per GPU and no ladder of it; say it with --gpus or [hardware] gpus."
+    if ladder.left_out.without_speed:
+        yield f"{_points(ladder.left_out.without_speed)} without enough answers to tell the {ladder.axis} of TPOT: on no curve."
+    if ladder.left_out.superseded:
+        yield f"{_points(ladder.left_out.superseded)} left out because a newer run measured the same curve."
+    if ladder.best_tpot is None and any(median_s(point, "tpot_s") is not None for point in points):
+        yield "No median TPOT is credible beside the speeds of this ladder, so none is named as the best; look for a unit error."
+    if ladder.rates_known and ladder.tier is None:
+        yield "No price is known for this hardware, so there are no costs; name a book in [prices] or give --usd-per-gpu-hour."
+
+
+def _on_curves(ladder: Ladder) -> Iterator[str]:
+    for rung in ladder.rungs:
+        if rung.bracket is not None and rung.bracket > WIDE_BRACKET:
+            slow, fast = (format_rate(point.tok_s_user) for point in rung.evidence)
+            yield f"The rung {rung.target:g} is read between points at {slow} and {fast} tok/s/user; so far apart they say little about it."
+    winners = {rung.curve for rung in ladder.rungs}
+    for curve in ladder.curves:
+        knots = sum(point.on_frontier for point in curve.points)
+        if curve.key in winners and knots < FEW_KNOTS:
+            yield f"The curve of {curve.engine} ({curve.key}) has only {_points(knots)} on its frontier."
+
+
+def _points(count: int) -> str:
+    return f"{count} point" if count == 1 else f"{count} points"

@@ -1,0 +1,80 @@
+"""Operating points as curves need them: one speed, one rate, and where both come from, taken from the sealed results of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ixbench.frontier.errors import FrontierError, positive
+from ixbench.frontier.format import Seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ixbench.model.result import Metrics, PointResult
+    from ixbench.model.run import RunView
+
+PERCENTILES = {"median": "p50", "p50": "p50", "p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "mean": "mean"}
+"""Names of a speed axis -> the part of `tpot_s` whose reciprocal is the speed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedPoint:
+    """One usable point of one run."""
+
+    id: str
+    """Its id on the ladder: the point's own, with the run's before it where two runs share ids."""
+    run: RunView
+    result: PointResult
+    tok_s_user: float | None
+    """Speed: 1 / percentile of TPOT; None where there are not enough answers to tell."""
+    tok_s_gpu: float | None
+    """All tokens per second and reserved GPU; None where the number of GPUs is not known."""
+
+    @property
+    def date(self) -> str:
+        """ISO date of its run."""
+        return self.run.started[:10]
+
+
+def part(metrics: Metrics, name: str, key: str) -> float | None:
+    """Return one part of a metric, for instance the p90 of `tpot_s`; None where it is missing or not finite and above zero."""
+    value = metrics.get(name)
+    number = value.get(key) if isinstance(value, dict) else None
+    return float(number) if number is not None and positive(number) else None
+
+
+def speed(metrics: Metrics, axis: str) -> float | None:
+    """Return the speed of a point in tok/s/user: the percentile of the time is taken first, then its reciprocal, so p90 is the slow side.
+
+    :raises FrontierError: bad_mode for an unknown axis.
+    """
+    if axis not in PERCENTILES:
+        raise FrontierError("bad_mode", f"{axis!r} is no speed axis; allowed: {', '.join(PERCENTILES)}")
+    tpot_s = part(metrics, "tpot_s", PERCENTILES[axis])
+    return None if tpot_s is None or not positive(1 / tpot_s) else 1 / tpot_s
+
+
+def median_s(point: RatedPoint, name: str) -> Seconds | None:
+    """Return the median of a latency."""
+    value = part(point.result.metrics, name, "p50")
+    return None if value is None else Seconds(value)
+
+
+def usable_points(runs: Sequence[RunView], axis: str) -> tuple[RatedPoint, ...]:
+    """Return the points that may stand on a frontier, in the order of the runs; a simulated or imported one is marked by its result."""
+    owners = Counter(point.id for run in runs for point in run.points)
+    shared = any(count > 1 for count in owners.values())
+    return tuple(
+        RatedPoint(
+            id=f"{run.id}/{point.id}" if shared else point.id,
+            run=run,
+            result=point,
+            tok_s_user=speed(point.metrics, axis),
+            tok_s_gpu=part(point.metrics, "throughput_tok_s_gpu", "total"),
+        )
+        for run in runs
+        for point in run.points
+        if point.usable
+    )
