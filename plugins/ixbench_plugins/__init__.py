@@ -9,7 +9,7 @@ from ixbench.api.hooks import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ixbench.api.measure import Metric
+    from ixbench.api.measure import Check, Metric
 
 
 @hookimpl
@@ -18,3 +18,11 @@ def ixbench_metrics() -> Iterable[Metric]:
     from ixbench_plugins.metrics import METRICS
 
     return METRICS
+
+
+@hookimpl
+def ixbench_checks() -> Iterable[Check]:
+    """Return the built-in verdict rules."""
+    from ixbench_plugins.checks import CHECKS
+
+    return CHECKS

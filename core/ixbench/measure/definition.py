@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ixbench.measure.request import RequestTable
     from ixbench.model.point import Load
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import Failure, Metrics, MetricValue, Reason
@@ -35,6 +36,8 @@ class Measurement:
     """Start of the profile phase; None = the first send."""
     end_ns: int | None = None
     """End of the profile phase, grace included; None = the last close."""
+    output_mean: int | None = None
+    """Mean output length that the workload promises; None = it promises none, as for a user's own prompts."""
     engine_failure: Failure | None = None
     """Set when the engine died or was lost while the point ran."""
     lag_p99_s: float | None = None
@@ -50,6 +53,17 @@ class Measurement:
         """The successful records of the profile phase: what headline numbers are made of."""
         return tuple(record for record in self.profile if record.ok)
 
+    @cached_property
+    def times(self) -> RequestTable:
+        """The times of the successes, one row each, as numpy columns.
+
+        :raises BadRecordError: if the stamps of a record go backwards.
+        """
+        # Here, since plugins import this module when they are loaded, and numpy must not load with it.
+        from ixbench.measure.request import request_table
+
+        return request_table(self.successes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
@@ -62,7 +76,7 @@ class Metric:
     definition: str
     """One or two sentences, printed beside the number."""
     compute: Callable[[Measurement], MetricResult]
-    """Returns a number, parts by name, or None where it is undefined."""
+    """Returns a number, parts by name, or None where it is undefined. NaN and infinities become None too: JSON has no words for them."""
     needs: tuple[str, ...] = ()
     """What it is made of: "usage", "gpus", "chunks", "cached_tokens"; documentation for `ixbench metrics`."""
 
@@ -72,12 +86,19 @@ class Check:
     """One verdict rule."""
 
     code: str
-    """A code of metrics.md section 6, or a plugin's own."""
+    """What the verdict calls it; a plugin's own begins with the plugin's name."""
     limit: float | None
     """Default of `[limits] <code>`; None for a rule without a number."""
     explain: str
     """What it asks and why, one sentence."""
     decide: Callable[[Measurement, Metrics, float | None], Reason | None]
     """Gets the measurement, its metrics and the limit in force; returns a reason, or None if all is well."""
+    agentic_limit: float | None = None
+    """Default where the workload is agentic; None = the same."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """Further words for the documentation page."""
+
+    def limit_for(self, measurement: Measurement, limits: Mapping[str, float]) -> float | None:
+        """Return the limit in force: the user's, else the default for this kind of workload."""
+        usual = self.agentic_limit if measurement.agentic and self.agentic_limit is not None else self.limit
+        return limits.get(self.code, usual)

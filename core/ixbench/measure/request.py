@@ -120,7 +120,7 @@ def request_table(records: Sequence[RequestRecord]) -> RequestTable:
     tokens = _column((record.chunks.tokens for record in records), np.dtype(np.intc))
     send = _integers(record.send_ns for record in records)
     close = _integers(record.close_ns for record in records)
-    _refuse_backwards(records, rows, stamps, send, close)
+    _refuse_backwards(records, rows, stamps)
 
     content = np.flatnonzero(_CONTENT[kinds])
     content_rows, content_stamps = rows[content], stamps[content]
@@ -218,12 +218,24 @@ def _head_ns(record: RequestRecord, name: str) -> int:
     return record.send_ns if stamp is None else int(stamp)
 
 
-def _refuse_backwards(records: Sequence[RequestRecord], rows: Integers, stamps: Integers, send: Integers, close: Integers) -> None:
+def refuse_backwards(records: Sequence[RequestRecord]) -> None:
+    """Check that time runs forward in every record, whatever became of the request.
+
+    :raises BadRecordError: names the first record where it does not.
+    """
+    rows = np.repeat(np.arange(len(records)), _integers(len(record.chunks) for record in records))
+    stamps = _column((record.chunks.ns for record in records), np.dtype(np.int64))
+    _refuse_backwards(records, rows, stamps)
+
+
+def _refuse_backwards(records: Sequence[RequestRecord], rows: Integers, stamps: Integers) -> None:
     """Raise for the first record whose stamps go backwards.
 
     The head is only held against the send and the close: a server may answer before the body is written, and the chunks' stamps may
     come from the kernel while the head's comes from the read.
     """
+    send = _integers(record.send_ns for record in records)
+    close = _integers(record.close_ns for record in records)
     wrong = close < send
     wrong[rows[(stamps < send[rows]) | (stamps > close[rows])]] = True
     wrong[rows[1:][(rows[1:] == rows[:-1]) & (np.diff(stamps) < 0)]] = True

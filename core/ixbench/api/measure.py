@@ -1,0 +1,57 @@
+"""What a metric or a check needs: `Metric` and `Check` to return from a hook, and the sums and percentiles that they share.
+
+Take the functions from the module when they are called (`measure.summarise(...)`): they load numpy, which a plugin's import must not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api._lazy import lazy
+from ixbench.measure.definition import Check, Measurement, Metric
+from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, FAILURE_KINDS, Chunk, Chunks, RequestRecord
+from ixbench.model.result import Accounting, Failure, Metrics, MetricValue, Reason
+
+if TYPE_CHECKING:
+    from ixbench.measure.percentile import invert, percentile, summarise, thin
+    from ixbench.measure.point import TokenSums, accounting, failed_share, length_error, span_s, token_sums, window_s
+    from ixbench.measure.request import RequestTable, RequestTimes, request_times
+
+__all__ = [
+    "CHUNK_KINDS",
+    "CONTENT_KINDS",
+    "FAILURE_KINDS",
+    "Accounting",
+    "Check",
+    "Chunk",
+    "Chunks",
+    "Failure",
+    "Measurement",
+    "Metric",
+    "MetricValue",
+    "Metrics",
+    "Reason",
+    "RequestRecord",
+    "RequestTable",
+    "RequestTimes",
+    "TokenSums",
+    "accounting",
+    "failed_share",
+    "invert",
+    "length_error",
+    "percentile",
+    "request_times",
+    "span_s",
+    "summarise",
+    "thin",
+    "token_sums",
+    "window_s",
+]
+
+_HOMES: dict[str, tuple[str, ...]] = {
+    "ixbench.measure.percentile": ("invert", "percentile", "summarise", "thin"),
+    "ixbench.measure.point": ("TokenSums", "accounting", "failed_share", "length_error", "span_s", "token_sums", "window_s"),
+    "ixbench.measure.request": ("RequestTable", "RequestTimes", "request_times"),
+}
+
+__getattr__ = lazy(__name__, {name: module for module, names in _HOMES.items() for name in names})

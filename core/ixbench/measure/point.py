@@ -1,0 +1,161 @@
+"""What a point comes to: its metrics, its requests by outcome, its place on the speed axis, and the sums that metrics share."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ixbench.measure.request import refuse_backwards
+from ixbench.model.errors import IxbenchError, PluginError
+from ixbench.model.record import FAILURE_KINDS
+from ixbench.model.result import Accounting, Axis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from ixbench.measure.definition import Measurement, Metric, MetricResult
+    from ixbench.model.record import RequestRecord
+    from ixbench.model.result import Metrics, MetricValue
+
+AXIS_PERCENTILES = {"mean": "mean", "median": "p50", "p50": "p50", "p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99"}
+"""What `[report] axis` may say -> the statistic of TPOT behind it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSums:
+    """Tokens of all successes as the server counted them; None where one of them was not counted."""
+
+    input: int | None
+    output: int | None
+    cached: int | None
+    """An answer that leaves the field out counts as nothing cached, as servers mean it; None where no answer has it."""
+
+    @property
+    def total(self) -> int | None:
+        """Input and output."""
+        return None if self.input is None or self.output is None else self.input + self.output
+
+    @property
+    def computed(self) -> int | None:
+        """What was not found in the prefix cache, and the output."""
+        return None if self.total is None or self.cached is None else self.total - self.cached
+
+
+def measure(measurement: Measurement, metrics: Sequence[Metric], *, failed: Callable[[Metric, Exception], None] | None = None) -> Metrics:
+    """Return every metric of a point by name, in the order given; None where it is undefined.
+
+    :param failed: told of a metric that raised, which is then None; without it the first such metric ends the reading.
+    :raises BadRecordError: if the stamps of any record go backwards.
+    :raises PluginError: if a metric raised and nobody is there to be told.
+    """
+    refuse_backwards(measurement.records)
+    results: Metrics = {}
+    for metric in metrics:
+        try:
+            results[metric.name] = _plain(metric.compute(measurement))
+        except IxbenchError:
+            raise
+        except Exception as error:
+            if failed is None:
+                raise PluginError(f"metric {metric.name}: {type(error).__name__}: {error}") from error
+            failed(metric, error)
+            results[metric.name] = None
+    return results
+
+
+def _plain(result: MetricResult) -> MetricResult:
+    """Return what JSON can hold: plain numbers, None for NaN and infinities."""
+    return {name: _number(value) for name, value in result.items()} if isinstance(result, dict) else _number(result)
+
+
+def _number(value: MetricValue) -> MetricValue:
+    if value is None or isinstance(value, Integral):
+        return None if value is None else int(value)
+    return float(value) if math.isfinite(value) else None
+
+
+def accounting(measurement: Measurement) -> Accounting:
+    """Return the profile phase's requests by outcome: requests = ok + sum(failed) + cancelled."""
+    profile = measurement.profile
+    finished = [record for record in profile if not record.cancelled]
+    kinds = Counter(record.failure for record in finished if record.failure is not None)
+    return Accounting(
+        requests=len(profile),
+        ok=len(measurement.successes),
+        failed={kind: kinds[kind] for kind in FAILURE_KINDS if kinds[kind]},
+        cancelled=len(profile) - len(finished),
+        warmup=sum(record.phase == "warmup" for record in measurement.records),
+        resent=sum(record.resent for record in profile),
+        empty_answers=int(np.count_nonzero(~measurement.times.has_content)),
+        context_overflow=sum(record.failure == "http_status" and record.error_class == "context_overflow" for record in finished),
+    )
+
+
+def failed_share(measurement: Measurement) -> float | None:
+    """Return the share of requests that were no success; cancelled ones are not counted, since that was the client's doing."""
+    counts = accounting(measurement)
+    finished = counts.requests - counts.cancelled
+    return (finished - counts.ok) / finished if finished else None
+
+
+def axis_of(metrics: Metrics, percentile: str) -> Axis:
+    """Return where the point lies on the speed axis: 1 / percentile of TPOT.
+
+    :param percentile: median, p50, p75, p90, p95, p99 or mean.
+    :raises ValueError: for any other.
+    """
+    if percentile not in AXIS_PERCENTILES:
+        raise ValueError(f"{percentile!r} is no percentile of the speed axis; allowed: {', '.join(AXIS_PERCENTILES)}")
+    speeds = metrics.get("speed_tok_s_user")
+    speed = speeds.get(AXIS_PERCENTILES[percentile]) if isinstance(speeds, dict) else None
+    return Axis(name="tpot", percentile=percentile, tok_s_user=speed)
+
+
+def span_s(measurement: Measurement) -> float | None:
+    """Return the seconds from the first send to the last output of the successes; None without any output."""
+    times = measurement.times
+    if not times.has_content.any():
+        return None
+    return float(times.last_ns[times.has_content].max() - times.send_ns.min()) / 1e9
+
+
+def window_s(measurement: Measurement) -> float | None:
+    """Return the length of the profile phase; where its bounds were not noted, from its first send to its last close."""
+    profile = measurement.profile
+    start, end = measurement.start_ns, measurement.end_ns
+    if not profile and (start is None or end is None):
+        return None
+    first = min(record.send_ns for record in profile) if start is None else start
+    last = max(record.close_ns for record in profile) if end is None else end
+    return (last - first) / 1e9
+
+
+def token_sums(measurement: Measurement) -> TokenSums:
+    """Return the tokens of all successes; None throughout where there is no success."""
+    successes = measurement.successes
+    cached = [record.usage_cached for record in successes if record.usage_cached is not None]
+    return TokenSums(
+        input=_total(record.usage_input for record in successes),
+        output=_total(record.usage_output for record in successes),
+        cached=sum(cached) if cached else None,
+    )
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    listed = list(counts)
+    known = [count for count in listed if count is not None]
+    return sum(known) if known and len(known) == len(listed) else None
+
+
+def length_error(records: Iterable[RequestRecord]) -> float | None:
+    """Return sum |output - asked| / sum asked over the answers whose length was forced, those that failed by missing it included."""
+    forced = [record for record in records if record.exact_length and (record.ok or record.failure == "length_mismatch")]
+    pairs = [(record.usage_output, record.output_asked) for record in forced]
+    known = [(found, asked) for found, asked in pairs if found is not None and asked is not None]
+    asked_sum = sum(asked for _, asked in known)
+    return sum(abs(found - asked) for found, asked in known) / asked_sum if asked_sum else None

@@ -1,0 +1,16 @@
+"""The built-in verdict rules, in the order in which a verdict lists its reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench_plugins.checks.answers import ANSWERS
+from ixbench_plugins.checks.engine import ENGINE
+from ixbench_plugins.checks.lengths import LENGTHS
+from ixbench_plugins.checks.plausible import PLAUSIBLE
+from ixbench_plugins.checks.samples import SAMPLES
+
+if TYPE_CHECKING:
+    from ixbench.api.measure import Check
+
+CHECKS: tuple[Check, ...] = (*ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *PLAUSIBLE)

@@ -1,0 +1,77 @@
+"""Whether the server answered: failures, prompts that were too long, answers without token counts or without any text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api import measure
+from ixbench.api.measure import Check, Reason
+from ixbench_plugins.checks._words import share
+
+if TYPE_CHECKING:
+    from ixbench.api.measure import Measurement, Metrics
+
+OVERFLOW_LIMIT = 0.01
+"""Share of responses that may say that the prompt is too long."""
+
+
+def _errors(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    counts = measure.accounting(measurement)
+    failed = measure.failed_share(measurement)
+    kinds = ", ".join(f"{kind} {count}" for kind, count in counts.failed.items())
+    if not counts.ok:
+        what = f"no request succeeded: {kinds or f'all {counts.cancelled} were cancelled'}" if counts.requests else "no request was sent"
+        return Reason(code="errors", value=failed, limit=limit, text=what)
+    if failed is not None and limit is not None and failed > limit:
+        text = f"{share(failed)} of the requests failed ({kinds}); allowed: {share(limit)}"
+        return Reason(code="errors", value=failed, limit=limit, text=text)
+    responses = sum(record.http_status is not None and not record.cancelled for record in measurement.profile)
+    overflow = counts.context_overflow / responses if responses else 0.0
+    if overflow > OVERFLOW_LIMIT:
+        text = f"the prompt was too long for the server in {share(overflow)} of the responses; allowed: {share(OVERFLOW_LIMIT)}"
+        return Reason(code="errors", value=overflow, limit=OVERFLOW_LIMIT, text=text)
+    return None
+
+
+def _no_usage(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics, limit
+    count = measure.accounting(measurement).failed.get("no_usage", 0)
+    if not count:
+        return None
+    text = f"{count} complete answers came without token counts (usage); rates and speeds cannot be told without them"
+    return Reason(code="no_usage", value=count, limit=0, text=text)
+
+
+def _empty_answers(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    counts = measure.accounting(measurement)
+    found = counts.empty_answers / counts.ok if counts.ok else 0.0
+    if limit is None or found <= limit:
+        return None
+    text = f"{share(found)} of the successful answers are empty (end of sequence at once); they have no TTFT and no TPOT"
+    return Reason(code="empty_answers", value=found, limit=limit, text=text, severity="warning")
+
+
+ANSWERS: tuple[Check, ...] = (
+    Check(
+        code="errors",
+        limit=0.01,
+        agentic_limit=0.10,
+        explain="Few requests may fail (limit: their share), not more than 1 % of the responses may say that the prompt is too long, "
+        "and one must succeed: what failed is missing from every latency and was no load.",
+        decide=_errors,
+    ),
+    Check(
+        code="no_usage",
+        limit=None,
+        explain="Every complete answer must carry the token counts that were asked for: chunks are not tokens.",
+        decide=_no_usage,
+    ),
+    Check(
+        code="empty_answers",
+        limit=0.01,
+        explain="Marks a point with many empty answers (limit: their share of the successes): they count for rates, not for latencies.",
+        decide=_empty_answers,
+    ),
+)

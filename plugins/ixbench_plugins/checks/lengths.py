@@ -1,0 +1,77 @@
+"""Whether the server did the work that was asked for: as many tokens in, as many tokens out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api import measure
+from ixbench.api.measure import Check, Reason
+from ixbench_plugins.checks._words import share
+
+if TYPE_CHECKING:
+    from ixbench.api.measure import Measurement, Metrics
+
+ADVERTISED_LIMIT = 0.10
+"""How far the mean of answers that end by themselves may be from the length that the workload promises."""
+
+
+def _length_mismatch(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    error = measure.length_error(measurement.profile)
+    if error is not None and limit is not None and error > limit:
+        text = (
+            f"forced output lengths were missed by {share(error)} of the tokens, allowed: {share(limit)}; "
+            "the server does not ignore the end of sequence"
+        )
+        return Reason(code="length_mismatch", value=error, limit=limit, text=text)
+    return _advertised(measurement)
+
+
+def _advertised(measurement: Measurement) -> Reason | None:
+    """Hold answers that end by themselves against the mean length that the workload promises."""
+    promised = measurement.output_mean
+    free = [record.usage_output for record in measurement.successes if not record.exact_length and record.usage_output is not None]
+    if not promised or not free:
+        return None
+    mean = sum(free) / len(free)
+    error = abs(mean - promised) / promised
+    if error <= ADVERTISED_LIMIT:
+        return None
+    text = (
+        f"answers have {mean:.4g} tokens on average, the workload says {promised}: {share(error)} off, allowed: {share(ADVERTISED_LIMIT)}"
+    )
+    return Reason(code="length_mismatch", value=error, limit=ADVERTISED_LIMIT, text=text)
+
+
+def _input_mismatch(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    pairs = [(record.usage_input, record.input_asked) for record in measurement.successes]
+    known = [(found, asked) for found, asked in pairs if found is not None and asked is not None]
+    found_sum, asked_sum = sum(found for found, _ in known), sum(asked for _, asked in known)
+    if not asked_sum or limit is None:
+        return None
+    error = abs(found_sum - asked_sum) / asked_sum
+    if error <= limit:
+        return None
+    text = (
+        f"the server counted {found_sum} prompt tokens where {asked_sum} were asked for: {share(error)} off, allowed: {share(limit)}; "
+        "tokenizer or chat template are not those that the prompts were made for"
+    )
+    return Reason(code="input_mismatch", value=error, limit=limit, text=text)
+
+
+LENGTHS: tuple[Check, ...] = (
+    Check(
+        code="length_mismatch",
+        limit=0.005,
+        explain="Forced output lengths must be met (limit: sum of deviations / sum asked); where answers end by themselves, their mean "
+        "must be within 10 % of what the workload promises, if it promises one.",
+        decide=_length_mismatch,
+    ),
+    Check(
+        code="input_mismatch",
+        limit=0.05,
+        explain="The prompt tokens that the server counted must sum up to what was asked for (limit: relative difference).",
+        decide=_input_mismatch,
+    ),
+)

@@ -1,0 +1,46 @@
+"""Whether there is enough to go by: requests for the percentiles, time for the rates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api import measure
+from ixbench.api.measure import Check, Reason
+from ixbench_plugins.checks._words import seconds
+
+if TYPE_CHECKING:
+    from ixbench.api.measure import Measurement, Metrics
+
+WINDOW_LATENCIES = 10
+"""How many p90 latencies the measured phase must last, so that its beginning and end do not make the figures."""
+
+
+def _too_short(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    count = len(measurement.successes)
+    if limit is not None and count < limit:
+        text = f"{count} requests succeeded, at least {limit:g} are needed; send more requests or measure longer"
+        return Reason(code="too_short", value=count, limit=limit, text=text)
+    window, latency = measure.window_s(measurement), measure.percentile(measurement.times.e2el, 90)
+    if window is not None and latency is not None and window < WINDOW_LATENCIES * latency:
+        least = WINDOW_LATENCIES * latency
+        text = (
+            f"the measured phase lasted {seconds(window)}, less than {WINDOW_LATENCIES} times the p90 latency of {seconds(latency)}; "
+            f"measure for at least {seconds(least)}"
+        )
+        return Reason(code="too_short", value=window, limit=least, text=text)
+    if measure.thin(count, 90):
+        text = f"{count} requests succeeded: percentiles from p90 up are thin (p90 needs 100 requests, p99 needs 1000)"
+        return Reason(code="too_short", value=count, limit=100, text=text, severity="warning")
+    return None
+
+
+SAMPLES: tuple[Check, ...] = (
+    Check(
+        code="too_short",
+        limit=30,
+        explain="A point needs enough successes (limit: their number) and a measured phase of at least ten p90 latencies; "
+        "below 100 successes its percentiles are thin, which is a warning.",
+        decide=_too_short,
+    ),
+)

@@ -1,0 +1,14 @@
+"""The built-in metrics, in the order in which point.json lists them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench_plugins.metrics.latency import LATENCY
+from ixbench_plugins.metrics.rates import RATES
+from ixbench_plugins.metrics.tokens import TOKENS
+
+if TYPE_CHECKING:
+    from ixbench.api.measure import Metric
+
+METRICS: tuple[Metric, ...] = (*LATENCY, *TOKENS, *RATES)

@@ -1,0 +1,91 @@
+"""What the machine sustained: tokens, requests and load over the span from the first send to the last output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api import measure
+from ixbench.api.measure import Metric
+
+if TYPE_CHECKING:
+    from ixbench.api.measure import Measurement, MetricValue
+
+_PARTS = "total: input + output; computed: input - cached + output"
+
+
+def _token_rates(measurement: Measurement, divisor: int | None) -> dict[str, MetricValue]:
+    """Return tokens a second by kind, divided; None where something is not known."""
+    sums = measure.token_sums(measurement)
+    span = measure.span_s(measurement)
+    counts = {"total": sums.total, "input": sums.input, "output": sums.output, "computed": sums.computed}
+    if not span or not divisor:
+        return dict.fromkeys(counts)
+    return {name: None if count is None else count / span / divisor for name, count in counts.items()}
+
+
+def _span(measurement: Measurement) -> float | None:
+    return measure.span_s(measurement)
+
+
+def _failed_share(measurement: Measurement) -> float | None:
+    return measure.failed_share(measurement)
+
+
+def _requests_per_s(measurement: Measurement) -> float | None:
+    span = measure.span_s(measurement)
+    return len(measurement.successes) / span if span else None
+
+
+def _concurrency_mean(measurement: Measurement) -> float | None:
+    span = measure.span_s(measurement)
+    return sum(record.close_ns - record.send_ns for record in measurement.profile) / 1e9 / span if span else None
+
+
+RATES: tuple[Metric, ...] = (
+    Metric(
+        name="span_s",
+        unit="s",
+        better="neither",
+        definition="From the first send to the last output of the successes: what all rates are divided by.",
+        compute=_span,
+        needs=("chunks",),
+    ),
+    Metric(
+        name="throughput_tok_s",
+        unit="tok/s",
+        better="higher",
+        definition=f"Tokens of all successes / span, for the whole system. {_PARTS}.",
+        compute=lambda measurement: _token_rates(measurement, 1),
+        needs=("chunks", "usage"),
+    ),
+    Metric(
+        name="throughput_tok_s_gpu",
+        unit="tok/s/GPU",
+        better="higher",
+        definition=f"Tokens of all successes / span / reserved GPUs, idle ones included. {_PARTS}.",
+        compute=lambda measurement: _token_rates(measurement, measurement.gpus),
+        needs=("chunks", "usage", "gpus"),
+    ),
+    Metric(
+        name="requests_per_s",
+        unit="1/s",
+        better="higher",
+        definition="Successes / span.",
+        compute=_requests_per_s,
+        needs=("chunks",),
+    ),
+    Metric(
+        name="concurrency_mean",
+        unit="requests",
+        better="neither",
+        definition="Requests in flight on average: the sum of (close - send) of all requests of the measured phase / span.",
+        compute=_concurrency_mean,
+    ),
+    Metric(
+        name="failed_share",
+        unit="share",
+        better="lower",
+        definition="Failed requests / requests that ended by themselves; those that the client cancelled are not counted.",
+        compute=_failed_share,
+    ),
+)

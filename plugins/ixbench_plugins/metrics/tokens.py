@@ -1,0 +1,76 @@
+"""How long prompts and answers were, as the server counted them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api import measure
+from ixbench.api.measure import Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ixbench.api.measure import Measurement, MetricValue, RequestRecord
+
+
+def _counts(count: Callable[[RequestRecord], int | None]) -> Callable[[Measurement], dict[str, MetricValue] | None]:
+    """Return the summary of a count over the successes that have it, with its sum."""
+
+    def compute(measurement: Measurement) -> dict[str, MetricValue] | None:
+        known = [value for record in measurement.successes if (value := count(record)) is not None]
+        summary = measure.summarise(known)
+        return None if summary is None else summary | {"sum": sum(known)}
+
+    return compute
+
+
+def _cache_hits(measurement: Measurement) -> dict[str, MetricValue]:
+    """Return the measured share; the other two sources join it where a corpus and server counters are there."""
+    sums = measure.token_sums(measurement)
+    measured = None if sums.cached is None or not sums.input else sums.cached / sums.input
+    return {"measured": measured, "theoretical": None, "server": None}
+
+
+TOKENS: tuple[Metric, ...] = (
+    Metric(
+        name="input_tokens",
+        unit="tokens",
+        better="neither",
+        definition="Prompt tokens of a request as the server counted them, chat template and cached ones included.",
+        compute=_counts(lambda record: record.usage_input),
+        needs=("usage",),
+    ),
+    Metric(
+        name="output_tokens",
+        unit="tokens",
+        better="neither",
+        definition="Output tokens of a request as the server counted them, thinking included.",
+        compute=_counts(lambda record: record.usage_output),
+        needs=("usage",),
+    ),
+    Metric(
+        name="cached_tokens",
+        unit="tokens",
+        better="neither",
+        definition="Prompt tokens that the server found in its prefix cache, over the requests for which it says so.",
+        compute=_counts(lambda record: record.usage_cached),
+        needs=("usage", "cached_tokens"),
+    ),
+    Metric(
+        name="cache_hit_share",
+        unit="share",
+        better="higher",
+        definition="Cached prompt tokens / prompt tokens. measured: from the answers' usage, where an answer that leaves the field out "
+        "counts as nothing cached; theoretical: what an infinite cache would give on this corpus; server: by the server's own counters.",
+        compute=_cache_hits,
+        needs=("usage", "cached_tokens"),
+    ),
+    Metric(
+        name="length_error_share",
+        unit="share",
+        better="lower",
+        definition="Sum of |output tokens - asked| / sum of asked, over complete answers whose length was forced.",
+        compute=lambda measurement: measure.length_error(measurement.profile),
+        needs=("usage",),
+    ),
+)
