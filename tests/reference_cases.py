@@ -22,16 +22,20 @@ from ixbench.frontier.cost import SplitPrices, cost_bases, cost_split, session_c
 from ixbench.frontier.curve import frontier
 from ixbench.frontier.errors import FrontierError
 from ixbench.frontier.format import Seconds, format_hourly, format_latency, format_rate, format_usd, pct_faster
-from ixbench.frontier.gpus import gpu_rates, pool_gpus, total_from_roles
+from ixbench.frontier.gpus import checked_gpus, gpu_rates, pool_gpus, total_from_roles
 from ixbench.frontier.inverse import fastest_speed
 from ixbench.frontier.rung import read_rung
 from ixbench.frontier.select import Curve, is_speculative, select
 from ixbench.frontier.steffen import slopes
 from ixbench.measure.failure import BadRecordError, classify
+from ixbench.measure.definition import Measurement
 from ixbench.measure.percentile import percentile, percentile_ranks
+from ixbench.measure.point import accounting, axis_of, measure, token_sums
 from ixbench.measure.request import request_times
 from ixbench.measure.tools import read_as
+from ixbench.model.point import Load
 from ixbench.model.record import Chunks, RequestRecord
+from ixbench_plugins.metrics import METRICS
 
 Case = dict[str, Any]
 Answer = Any
@@ -300,6 +304,37 @@ def kind_percentile_ranks(given: dict[str, Any]) -> Answer:
     return {"ranks": percentile_ranks(given["n"], given["p"], 100 * level if level < 1 else level)}
 
 
+def kind_run(given: dict[str, Any]) -> Answer:
+    records = tuple(record_of(raw, position) for position, raw in enumerate(given["records"]))
+    given_gpus, agentic = given.get("num_gpus"), bool(given.get("agentic", False))
+    gpus = None if given_gpus is None else checked_gpus(number(given_gpus))
+    measurement = Measurement(records=records, load=Load(concurrency=1), gpus=gpus, agentic=agentic)
+    metrics: dict[str, Any] = measure(measurement, METRICS)
+    counts, sums = accounting(measurement), token_sums(measurement)
+    rates = {f"{name}_tps_per_gpu": value for name, value in metrics["throughput_tok_s_gpu"].items()}
+    names = ("ttft", "ttfa", "e2el", "tpot", "tpot_tail", "stall", "icl")
+    parts = ("mean", "p50", "p75", "p90", "p95", "p99", "min", "max")
+    times = {f"{name}_{part}": (metrics[f"{name}_s"] or {}).get(part) for name in names for part in parts}
+    return {
+        "requests": counts.requests,
+        "succeeded": counts.ok,
+        "cancelled": counts.cancelled,
+        "failed_share": metrics["failed_share"],
+        "failures": counts.failed,
+        "span_s": metrics["span_s"],
+        "input_tokens": sums.input,
+        "cached_tokens": sums.cached,
+        "output_tokens": sums.output,
+        "request_rate": metrics["requests_per_s"],
+        "concurrency_mean": metrics["concurrency_mean"],
+        "cache_hit_share": metrics["cache_hit_share"]["measured"],
+        "empty_answers": counts.empty_answers,
+        "speed_axis": axis_of(metrics, "p90" if agentic else "median").tok_s_user,
+        **rates,
+        **times,
+    }
+
+
 KINDS: dict[str, Kind] = {
     "cost": kind_cost,
     "cost_bases": kind_cost_bases,
@@ -316,6 +351,7 @@ KINDS: dict[str, Kind] = {
     "property": kind_property,
     "request": kind_request,
     "rung": kind_rung,
+    "run": kind_run,
     "select": kind_select,
     "session_cost": kind_session_cost,
     "slopes": kind_slopes,
