@@ -22,11 +22,13 @@ from ixbench.api._lazy import lazy
 from ixbench.host.specs import API_VERSION, NAME, hookimpl
 
 if TYPE_CHECKING:
+    from ixbench.host.contracts.command import Command
     from ixbench.model.events import Event, LaunchFailed, LaunchReady, PointFinished, PointStarted, RunFinished, RunStarted
 
 __all__ = [
     "API_VERSION",
     "NAME",
+    "Command",
     "Event",
     "LaunchFailed",
     "LaunchReady",
@@ -38,4 +40,4 @@ __all__ = [
 ]
 
 _EVENTS = ("Event", "LaunchFailed", "LaunchReady", "PointFinished", "PointStarted", "RunFinished", "RunStarted")
-__getattr__ = lazy(__name__, dict.fromkeys(_EVENTS, "ixbench.model.events"))
+__getattr__ = lazy(__name__, dict.fromkeys(_EVENTS, "ixbench.model.events") | {"Command": "ixbench.host.contracts.command"})
