@@ -19,12 +19,17 @@ FACTS = "measurement"
 """The key in `provenance`."""
 
 
+ELSEWHERE = frozenset({"records", "load", "gpus", "lag_p99_s", "client_cpu_s"})
+"""Fields of a measurement that requests.jsonl, `identity` and `client` hold."""
+
+
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     agentic: bool
     on_host: bool
     start_ns: int | None
     end_ns: int | None
-    engine_failure: Failure | None
+    output_mean: int | None = None
+    engine_failure: Failure | None = None
 
 
 def facts(measurement: Measurement) -> dict[str, object]:

@@ -1,0 +1,49 @@
+"""`report --recompute`: derives the numbers again from the raw records, with the metrics and checks that are installed now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ixbench.host.source import describe
+from ixbench.measure.point import accounting, axis_of, measure
+from ixbench.measure.verdict import judge
+from ixbench.store.measurement import FACTS, rebuild
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ixbench.host.host import Host
+    from ixbench.measure.definition import Metric
+    from ixbench.model.result import PointResult
+    from ixbench.model.run import RunView
+    from ixbench.store.folder import RunReader
+
+
+def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str], None]) -> RunView:
+    """Return the view with metrics, accounting, verdict and axis of every point derived again; nothing on disk changes.
+
+    :param note: told of each point that keeps its sealed reading because it was sealed without records, and of each metric that fails.
+    :raises InputError: if the records of a point are broken.
+    """
+    limits = reader.header().limits
+
+    def again(point: PointResult) -> PointResult:
+        if FACTS not in point.provenance:
+            note(f"point {point.id}: keeps its sealed reading, there are no records to compute from")
+            return point
+
+        def failed(metric: Metric, error: Exception) -> None:
+            note(f"point {point.id}: {host.source_of(metric)}: metric {metric.name}: {describe(error)}")
+
+        measurement = rebuild(point, reader.records(point.id))
+        metrics = measure(measurement, host.metrics(), failed=failed)
+        return replace(
+            point,
+            metrics=metrics,
+            verdict=judge(measurement, metrics, host.checks(), limits),
+            accounting=accounting(measurement),
+            axis=axis_of(metrics, view.report.axis),
+        )
+
+    return replace(view, points=tuple(again(point) for point in view.points))

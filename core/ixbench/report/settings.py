@@ -1,0 +1,107 @@
+"""`report --set`: another reading of the same points. A key of [report], or `NAME.key` for an option of a reporter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import tomli
+
+from ixbench.campaign.overrides import parse_override, parse_scalar
+from ixbench.campaign.schema import ReportTable
+from ixbench.campaign.validate import check
+from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.run import ReportSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ixbench.campaign.keypath import KeyPath
+
+KEYS = tuple(field.name for field in fields(ReportSettings))
+LISTS = frozenset({"rungs", "use", "scope"})
+"""Keys that hold a list: written `30,50` or `[30, 50]`."""
+_WORDS = {"scope": ("all", "community")}
+"""Values of such keys that are no list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """What `--set` said."""
+
+    report: Mapping[str, Any]
+    """Keys of [report]."""
+    options: Mapping[str, Mapping[str, Any]]
+    """Options by reporter."""
+
+    def apply(self, settings: ReportSettings) -> ReportSettings:
+        """Return the settings with the keys of [report] replaced.
+
+        :raises InputError: for every value that is not allowed.
+        """
+        if not self.report:
+            return settings
+        current: dict[str, Any] = {key: getattr(settings, key) for key in KEYS}
+        table = {key: list(value) if isinstance(value, tuple) else value for key, value in current.items()} | dict(self.report)
+        checked, faults = check(ReportTable, table, _where)
+        if checked is None:
+            raise InputError(faults.values())
+        values: dict[str, Any] = {key: getattr(checked, key) for key in KEYS}
+        values |= {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+        return ReportSettings(**values)
+
+
+def apply_overrides(settings: ReportSettings, sets: Sequence[str], reporters: Collection[str] = ()) -> tuple[ReportSettings, Overrides]:
+    """Return the settings as `--set` changes them, and everything that `--set` said.
+
+    :param sets: KEY=VALUE each.
+    :param reporters: names that may stand before a dot.
+    :raises InputError: for every text that is no such thing or sets what is not allowed, all at once.
+    """
+    overrides = read_overrides(sets, reporters)
+    return overrides.apply(settings), overrides
+
+
+def read_overrides(sets: Sequence[str], reporters: Collection[str]) -> Overrides:
+    """Return what `--set` says; the values of [report] are checked by `apply`, a reporter's options by the reporter.
+
+    :raises InputError: for every text that has no such form or names neither a key nor a reporter.
+    """
+    report: dict[str, Any] = {}
+    options: dict[str, dict[str, Any]] = {}
+    faults: list[Fault] = []
+    for text in sets:
+        try:
+            keys, value = parse_override(text)
+        except InputError as error:
+            faults += error.faults
+            continue
+        if keys[0] in KEYS and len(keys) == 1:
+            report[keys[0]] = _as_list(keys[0], value) if keys[0] in LISTS else value
+        elif keys[0] in reporters and len(keys) == 2:  # noqa: PLR2004 - a reporter and its key
+            options.setdefault(keys[0], {})[keys[1]] = value
+        else:
+            key = ".".join(keys)
+            hint = did_you_mean(key, KEYS)
+            allowed = f"{', '.join(KEYS)}, or NAME.key for a reporter in use ({', '.join(sorted(reporters)) or 'none'})"
+            faults.append(Fault(where=f"--set {key}", problem="unknown key", allowed="" if hint else allowed, advice=hint))
+    if faults:
+        raise InputError(faults)
+    return Overrides(report=report, options=options)
+
+
+def _as_list(key: str, value: str | float | bool) -> Any:  # noqa: ANN401 - a value of TOML
+    if value in _WORDS.get(key, ()):
+        return value
+    if not isinstance(value, str):
+        return [value]
+    if value.startswith("["):
+        try:
+            return tomli.loads(f"list = {value}")["list"]
+        except tomli.TOMLDecodeError:
+            return value
+    return [parse_scalar(part.strip()) for part in value.split(",") if part.strip()]
+
+
+def _where(path: KeyPath) -> str:
+    return f"--set {path[0]}" if path else "--set"

@@ -1,0 +1,107 @@
+"""Runs reporters and writes what they make; one that fails is named with its author, and the others still run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ixbench.campaign.validate import check
+from ixbench.host.source import describe
+from ixbench.model.errors import Fault, InputError
+from ixbench.model.run import Artifact
+from ixbench.report.choose import ChosenReporter, choose_reporters
+from ixbench.store.encode import write_atomic
+from ixbench.store.names import is_plain_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from ixbench.campaign.keypath import KeyPath
+    from ixbench.host.host import Host
+    from ixbench.model.run import RunView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenReports:
+    """What came of it."""
+
+    files: tuple[Path, ...]
+    """In the order in which they were written."""
+    shown: tuple[str, ...] = ()
+    """Texts for the terminal."""
+    failures: tuple[str, ...] = ()
+    """One sentence for each reporter that gave nothing, or not all."""
+
+
+def write_reports(
+    runs: Sequence[RunView],
+    names: Sequence[str],
+    host: Host,
+    out: Path,
+    *,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    where: str = "[report] use",
+) -> WrittenReports:
+    """Render the reporters named and write each artifact into the folder `out`, in one step each.
+
+    :param options: options by reporter, checked before anything is written.
+    :param where: what names the reporters, for messages.
+    :raises InputError: for unknown reporters, options that are not allowed, or a folder that cannot be written.
+    """
+    chosen = choose_reporters(names, host, where=where)
+    prepared = [(item, item_options) for item, item_options in zip(chosen, _checked_options(chosen, options or {}), strict=True)]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            Fault(where=str(out), problem=f"cannot be made a folder: {error.strerror}", advice="give another --out")
+        ) from error
+    files: dict[str, Path] = {}
+    shown: list[str] = []
+    failures: dict[str, None] = {}
+    for item, item_options in prepared:
+        try:
+            artifacts = [_checked(artifact, files) for artifact in item.reporter.render(runs, item_options)]
+        except InputError as error:
+            failures |= dict.fromkeys(map(str, error.faults))
+            continue
+        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+            failures[f"{item.source}: reporter {item.reporter.name}: {describe(error)}"] = None
+            continue
+        for artifact in artifacts:
+            content = artifact.content.encode() if isinstance(artifact.content, str) else artifact.content
+            files[artifact.name] = out / artifact.name
+            write_atomic(files[artifact.name], content)
+            if artifact.show:
+                shown.append(content.decode(errors="replace"))
+    return WrittenReports(files=tuple(files.values()), shown=tuple(shown), failures=tuple(failures))
+
+
+def _checked_options(chosen: Sequence[ChosenReporter], options: Mapping[str, Mapping[str, Any]]) -> list[Any]:
+    made: list[Any] = []
+    faults: list[Fault] = []
+    for item in chosen:
+        name = item.reporter.name
+
+        def locate(path: KeyPath, name: str = name) -> str:
+            return f"--set {'.'.join(map(str, (name, *path)))}"
+
+        checked, found = check(item.reporter.Options, options.get(name, {}), locate)
+        made.append(checked)
+        faults += found.values()
+    if faults:
+        raise InputError(faults)
+    return made
+
+
+def _checked(artifact: object, taken: Mapping[str, object]) -> Artifact:
+    if not isinstance(artifact, Artifact):
+        raise TypeError(f"render gave {type(artifact).__name__}, which is no Artifact")
+    if not is_plain_name(artifact.name):
+        raise ValueError(f"render gave the file name {artifact.name!r}, which is no plain name")
+    if artifact.name in taken:
+        raise ValueError(f"render gave {artifact.name}, which another reporter has written already")
+    if not isinstance(artifact.content, str | bytes):
+        raise TypeError(f"the content of {artifact.name} is neither text nor bytes")
+    return artifact
