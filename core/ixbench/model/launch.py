@@ -29,7 +29,8 @@ class Readiness:
 class ProcessPlan:
     """One process: the server itself or a sidecar.
 
-    `argv` and `env` values may hold placeholders: `{port:NAME}` (a free port, one a name and launch), `{folder}` (the launch's own folder).
+    `argv` and `env` values may hold placeholders: `{port:NAME}` (a free port, one a name and launch), `{folder}` (the launch's own folder),
+    `{python}` (the interpreter that runs ixbench, for engines that are Python packages beside it).
     """
 
     name: str

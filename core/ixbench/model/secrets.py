@@ -107,6 +107,11 @@ class Redactor:
                 values += [password, unquote(password)] if colon else []
         return cls(values)
 
+    @property
+    def forms(self) -> frozenset[str]:
+        """The values in all the forms that are looked for."""
+        return self._values
+
     def extended(self, values: Iterable[str]) -> Redactor:
         """Return a redactor that knows further values."""
         return Redactor((*self._values, *values))

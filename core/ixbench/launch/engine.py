@@ -1,0 +1,232 @@
+"""A running engine from its plan: started, ready, watched and gone again; the host owns every process."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ixbench.launch.attach import attach
+from ixbench.launch.control import control_client
+from ixbench.launch.errors import EngineError
+from ixbench.launch.ports import LOOPBACK, lease_ports
+from ixbench.launch.process import port_names, start_process
+from ixbench.launch.ready import ReadyWait
+from ixbench.launch.record import LaunchRecord
+from ixbench.launch.scrub import scrub_log
+from ixbench.launch.stop import LaunchedProcesses, StopReport
+from ixbench.launch.tree import ProcessTree
+from ixbench.model.result import Failure
+from ixbench.model.secrets import Redactor, is_secret_name
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    import httpx
+
+    from ixbench.host.contracts.runtime import Runtime
+    from ixbench.model.launch import LaunchPlan
+    from ixbench.model.signature import Signature
+
+LOG = "engine.log"
+_WATCH_S = 0.25
+
+
+@dataclass(slots=True, kw_only=True)
+class RunningEngine:
+    """An engine that is ready for requests."""
+
+    launch_id: str
+    url: str
+    """Base URL without /v1."""
+    model: str
+    """The served name that requests carry."""
+    client: httpx.AsyncClient
+    """For control requests only; closed with the launch."""
+    pids: tuple[int, ...] = ()
+    """Root processes; empty for a server that we did not start."""
+    log: Path | None = None
+    started_s: float
+    """Seconds from the start until it was ready."""
+    notes: tuple[str, ...] = ()
+    """What the reader of a result must know, beside the plan's own notes."""
+    _look: Callable[[], Failure | None] = field(default=lambda: None)
+    _failure: Failure | None = None
+
+    def failure(self) -> Failure | None:
+        """Return why the engine died, or None while it lives; cheap enough to be asked often. A server that is not ours is not watched."""
+        if self._failure is None:
+            self._failure = self._look()
+        return self._failure
+
+    async def wait_dead(self) -> Failure:
+        """Return when the engine has died; wait for ever otherwise, so cancel it."""
+        while (failure := self.failure()) is None:  # noqa: ASYNC110 - the process is not reaped here, so it can only be polled
+            await anyio.sleep(_WATCH_S)
+        return failure
+
+
+@asynccontextmanager
+async def start_engine(
+    launch_id: str,
+    plan: LaunchPlan,
+    *,
+    runtime: Runtime,
+    folder: Path,
+    signatures: Sequence[Signature],
+    on_progress: Callable[[float, str], None] | None = None,
+    redactor: Redactor | None = None,
+) -> AsyncIterator[RunningEngine]:
+    """Start an engine, wait until it is ready, and end all of it when the block is left, however that happens.
+
+    Where the plan gives a URL nothing is started: the server must answer, and its model is asked for unless it is named.
+
+    :param folder: the launch's own folder, which exists; gets `launch.json` and `engine.log`.
+    :param on_progress: gets the seconds since the start and the last line of the log while the engine comes up.
+    :param redactor: what else counts as secret; the plan's and the environment's own secrets always do.
+    :raises EngineError: if the engine can't be started, ends, does not get ready in time, or leaves something behind.
+    """
+    hidden = _redactor(plan, redactor)
+    record = LaunchRecord(launch_id=launch_id, plan=plan, folder=folder, redactor=hidden)
+    start = _attached(record) if plan.url is not None else _launched(record, runtime, signatures, on_progress)
+    try:
+        async with start as engine:
+            yield engine
+    except EngineError as error:
+        failure = _hide(error.failure, hidden)
+        record.failure = failure
+        record.write()
+        raise EngineError(failure) from error
+
+
+@asynccontextmanager
+async def _attached(record: LaunchRecord) -> AsyncIterator[RunningEngine]:
+    plan = record.plan
+    url = (plan.url or "").rstrip("/")
+    shown = record.redactor.text(url)
+    began = time.monotonic()
+    async with control_client(plan, url) as client:
+        model, notes = await attach(plan, shown, client)
+        record.url, record.model, record.ready_s = shown, model, time.monotonic() - began
+        record.notes += notes
+        record.write()
+        yield RunningEngine(
+            launch_id=record.launch_id, url=url, model=model, client=client, started_s=record.ready_s, notes=tuple(record.notes)
+        )
+    record.ended(None)
+    record.write()
+
+
+@asynccontextmanager
+async def _launched(
+    record: LaunchRecord, runtime: Runtime, signatures: Sequence[Signature], on_progress: Callable[[float, str], None] | None
+) -> AsyncIterator[RunningEngine]:
+    plan, hidden = record.plan, record.redactor
+    folder = record.folder.absolute()
+    log = _fresh_log(folder)
+    wrapped = [runtime.wrap(plan, process) for process in plan.processes]
+    tree = ProcessTree(marker=f"{record.launch_id}-{secrets.token_hex(8)}")
+    with lease_ports(port_names(wrapped)) as lease:
+        launched = LaunchedProcesses(tree=tree, ports=lease.numbers)
+        record.ports = dict(lease.numbers)
+        running: RunningEngine | None = None
+        clean_exit = False
+        try:
+            progress = None if on_progress is None else _redacted_progress(on_progress, hidden)
+            waiting = ReadyWait(plan=plan, launched=launched, log=log, signatures=signatures, on_progress=progress)
+            model = plan.served_model
+            for process_plan in wrapped:
+                process = start_process(process_plan, marker=tree.marker, ports=lease.numbers, folder=folder, log=log)
+                launched.add(process)
+                record.add_process(process)
+                record.write()
+                model = await waiting.for_process(process, model)
+            url = f"http://{LOOPBACK}:{lease.numbers[wrapped[-1].readiness.port]}"
+            record.url, record.model, record.ready_s = url, model, time.monotonic() - waiting.began
+            record.write()
+            scrub_log(log, hidden.forms)
+            async with control_client(plan, url) as client:
+                if model is None:
+                    model, notes = await attach(plan, url, client)
+                    record.model = model
+                    record.notes += notes
+                running = RunningEngine(
+                    launch_id=record.launch_id,
+                    url=url,
+                    model=model,
+                    client=client,
+                    pids=launched.pids,
+                    log=log,
+                    started_s=record.ready_s,
+                    notes=tuple(record.notes),
+                    _look=lambda: _died(waiting, hidden),
+                )
+                yield running
+            clean_exit = True
+        finally:
+            record.failure = None if running is None else running.failure()
+            try:
+                report = await launched.stop(plan.stop_grace_s)
+            finally:
+                scrub_log(log, hidden.forms)
+                record.ended(launched.report)
+                record.write()
+        if clean_exit and not report.clean:
+            raise EngineError(_left_behind(record, report))
+
+
+def _died(waiting: ReadyWait, hidden: Redactor) -> Failure | None:
+    """Return why the engine ended by itself; once we have stopped it, it did not."""
+    failure = None if waiting.launched.report is not None else waiting.exited()
+    return None if failure is None else _hide(failure, hidden)
+
+
+def _left_behind(record: LaunchRecord, report: StopReport) -> Failure:
+    pids = ", ".join(str(pid) for pid in report.left_pids)
+    ports = ", ".join(str(port) for port in report.busy_ports)
+    what = " and ".join(part for part in (f"processes {pids}" if pids else "", f"a listener on port {ports}" if ports else "") if part)
+    return Failure(
+        code="engine_not_stopped",
+        cause=f"Engine {record.plan.engine} (launch {record.launch_id}) left {what} behind, even after KILL.",
+        fix="Find out what holds them (often a GPU driver call that does not return) before anything else is measured on this machine.",
+    )
+
+
+def _fresh_log(folder: Path) -> Path:
+    """Return the path of an empty log; the log of an earlier attempt is kept beside it, since its errors are not ours."""
+    log = folder / LOG
+    if log.exists():
+        number = 1
+        while (earlier := log.with_name(f"{LOG}.{number}")).exists():
+            number += 1
+        log.rename(earlier)
+    log.touch()
+    return log
+
+
+def _redactor(plan: LaunchPlan, known: Redactor | None) -> Redactor:
+    environment: dict[str, str] = dict(os.environ)
+    planned: Mapping[str, Any] = {name: variable.value for process in plan.processes for name, variable in process.env.items()}
+    names = [plan.api_key_env] if plan.api_key_env is not None else []
+    redactor = Redactor.of_environment({**environment, **planned}, names=names, urls=[plan.url] if plan.url else [])
+    values = [value for name, value in plan.headers.items() if is_secret_name(name)]
+    return redactor.extended([*(known.forms if known is not None else ()), *values])
+
+
+def _redacted_progress(on_progress: Callable[[float, str], None], hidden: Redactor) -> Callable[[float, str], None]:
+    return lambda seconds, line: on_progress(seconds, hidden.text(line))
+
+
+def _hide(failure: Failure, hidden: Redactor) -> Failure:
+    return replace(
+        failure,
+        cause=hidden.text(failure.cause),
+        fix=hidden.text(failure.fix),
+        evidence=tuple(hidden.text(line) for line in failure.evidence),
+    )

@@ -1,0 +1,157 @@
+"""When an engine counts as ready: it lives, its own process listens, its health path answers 200, and it completes a prompt."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx
+import psutil
+
+from ixbench.launch.control import control_client, describe_error, describe_response, served_models
+from ixbench.launch.diagnose import describe_exit, explain, last_line
+from ixbench.launch.errors import EngineError
+from ixbench.launch.ports import LOOPBACK
+from ixbench.model.result import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ixbench.launch.process import RunningProcess
+    from ixbench.launch.stop import LaunchedProcesses
+    from ixbench.model.launch import LaunchPlan
+    from ixbench.model.signature import Signature
+
+_FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.1, 1.0, 1.3
+_HEALTH_LIMIT_S = 5.0
+_OK = 200
+_PASSING = frozenset({408, 425, 429})
+"""Statuses below 500 that a server may answer while it is still coming up."""
+
+
+def listens(launched: LaunchedProcesses, port: int) -> bool:
+    """Whether a process of the launch itself holds the listening socket; anything else on the port would be a stale server."""
+    for process in launched.tree.scan():
+        try:
+            connections = process.net_connections("tcp")
+        except psutil.Error:
+            continue
+        if any(connection.status == psutil.CONN_LISTEN and connection.laddr.port == port for connection in connections):
+            return True
+    return False
+
+
+@dataclass(slots=True, kw_only=True)
+class ReadyWait:
+    """Waiting for one launch; `for_process` is called for each process in starting order, all under one limit."""
+
+    plan: LaunchPlan
+    launched: LaunchedProcesses
+    log: Path
+    signatures: Sequence[Signature]
+    on_progress: Callable[[float, str], None] | None = None
+    """Gets the seconds since the launch began and the last line of the log, about once a second."""
+    began: float = field(default_factory=time.monotonic)
+    _state: str = "its port is not open yet"
+    _failure: Failure | None = None
+
+    def exited(self) -> Failure | None:
+        """Return why the first process that has ended did so, or None while all of them run."""
+        engine = self.plan.engine
+        for process in self.launched.processes:
+            code = process.exit_code()
+            if code is not None:
+                seconds = time.monotonic() - self.began
+                cause = f"Process '{process.name}' of engine {engine} ended after {seconds:.1f} s ({describe_exit(code)})."
+                return explain(self.log, self.signatures, engine=engine, code="engine_exited", cause=cause, exit_code=code)
+        return None
+
+    async def for_process(self, process: RunningProcess, model: str | None) -> str | None:
+        """Wait until the process is ready; return the model's served name, where that had to be asked or was given.
+
+        :raises EngineError: if a process ends, the limit passes, or the server can't be the one that we started.
+        """
+        url = f"http://{LOOPBACK}:{self.launched.ports[process.plan.readiness.port]}"
+        async with control_client(self.plan, url) as client, anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, tasks.cancel_scope)
+            await self._until_healthy(client, process)
+            if process.plan.readiness.completion and self._failure is None:
+                model = await self._until_it_completes(client, model)
+            tasks.cancel_scope.cancel()
+        if self._failure is not None:
+            raise EngineError(self._failure)
+        return model
+
+    async def _watch(self, scope: anyio.CancelScope) -> None:
+        """Report progress, and end the wait when a process ends or the limit passes."""
+        delay = _FIRST_POLL_S
+        while self._failure is None:
+            elapsed = time.monotonic() - self.began
+            if self.on_progress is not None:
+                self.on_progress(elapsed, last_line(self.log))
+            self._failure = self._failure or self.exited()
+            if self._failure is None and elapsed >= self.plan.ready_limit_s:
+                cause = f"Engine {self.plan.engine} did not get ready within {self.plan.ready_limit_s:g} s: {self._state}."
+                self._failure = explain(self.log, self.signatures, engine=self.plan.engine, code="engine_not_ready", cause=cause)
+            if self._failure is None:
+                await anyio.sleep(delay)
+                delay = min(delay * _GROWTH, _LAST_POLL_S)
+        scope.cancel()
+
+    async def _until_healthy(self, client: httpx.AsyncClient, process: RunningProcess) -> None:
+        readiness = process.plan.readiness
+        port = self.launched.ports[readiness.port]
+        delay = _FIRST_POLL_S
+        while True:
+            try:
+                response = await client.get(readiness.health_path, timeout=_HEALTH_LIMIT_S)
+            except httpx.HTTPError as error:
+                self._state = f"{readiness.health_path} on port {port}: {describe_error(error)}"
+            else:
+                if response.status_code == _OK:
+                    break
+                self._state = f"{readiness.health_path} answers {describe_response(response)}"
+            await anyio.sleep(delay)
+            delay = min(delay * _GROWTH, _LAST_POLL_S)
+        if self.plan.image is None and not listens(self.launched, port):
+            self._failure = Failure(
+                code="wrong_server",
+                cause=f"Port {port} is answered by a process that does not belong to this launch.",
+                fix="End the other server, then run again.",
+            )
+
+    async def _until_it_completes(self, client: httpx.AsyncClient, model: str | None) -> str | None:
+        delay = _FIRST_POLL_S
+        while self._failure is None:
+            try:
+                if model is None:
+                    model = next(iter(await served_models(client)), None)
+                response = await self._complete(client, model)
+            except httpx.HTTPError as error:
+                self._state = f"a one-token completion fails: {describe_error(error)}"
+            else:
+                if response.status_code == _OK:
+                    return model
+                self._state = f"a one-token completion answers {describe_response(response)}"
+                if response.status_code < httpx.codes.INTERNAL_SERVER_ERROR and response.status_code not in _PASSING:
+                    self._failure = Failure(
+                        code="completion_refused",
+                        cause=f"Engine {self.plan.engine} is up but refuses a one-token completion: {describe_response(response)}.",
+                        fix="Check the model's served name and whether the engine serves the API that the workload uses.",
+                    )
+            await anyio.sleep(delay)
+            delay = min(delay * _GROWTH, _LAST_POLL_S)
+        return model
+
+    async def _complete(self, client: httpx.AsyncClient, model: str | None) -> httpx.Response:
+        # No read limit of its own: a first completion may compile kernels for minutes, and the watcher bounds it.
+        timeout = httpx.Timeout(_HEALTH_LIMIT_S, read=None)
+        body: dict[str, object] = {"model": model or "", "max_tokens": 1, "temperature": 0}
+        if self.plan.api == "chat":
+            body["messages"] = [{"role": "user", "content": "Hello"}]
+            return await client.post("/v1/chat/completions", json=body, timeout=timeout)
+        body["prompt"] = "Hello"
+        return await client.post("/v1/completions", json=body, timeout=timeout)
