@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.command import Command
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from ixbench.host.host import Host
+
+MANY = 40
+"""Longer lists of names are only counted at a terminal."""
 
 
 def plugins_json(host: Host) -> dict[str, Any]:
@@ -41,16 +47,23 @@ def plugins_json(host: Host) -> dict[str, Any]:
 
 def plugins_text(host: Host) -> str:
     """Return the form for people: a paragraph a plugin, then a line a failure."""
-    lines = []
+    lines: list[str] = []
     for info in host.plugins():
         lines.append(f"{info.source.plugin}  {info.source.distribution} {info.source.version}".rstrip())
-        lines += [f"  {kind:<11} {', '.join(names)}" for kind, names in info.contributions.items()]
+        for kind, names in info.contributions.items():
+            lines += _paragraph(kind, names)
         further = [hook for hook in info.hooks if hook in ("ixbench_amend_launch", "ixbench_on_event")]
-        lines += [f"  {'hooks':<11} {', '.join(further)}"] if further else []
+        lines += _paragraph("hooks", further) if further else []
         lines.append("")
     if host.failures:
         lines += ["failures:", *(f"  {failed}" for failed in host.failures)]
     return "\n".join(lines).rstrip()
+
+
+def _paragraph(kind: str, names: Sequence[str]) -> list[str]:
+    text = ", ".join(names) if len(names) <= MANY else f"{len(names)}, listed by --json"
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
+    return textwrap.wrap(text, width, initial_indent=f"  {kind:<11} ", subsequent_indent=" " * 14, break_on_hyphens=False)
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
