@@ -1,0 +1,125 @@
+"""`--set KEY=VALUE` and `--attach URL`: values from the command line that take the place of what the file says."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import tomli
+
+from ixbench.campaign.keypath import KeyPath, parse_path
+from ixbench.model.errors import Fault, InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ixbench.campaign.document import Document
+
+_FORM = "KEY=VALUE with a dotted key, such as workload.requests=50 or deployment.NAME.max_num_seqs=16"
+
+
+def parse_scalar(text: str) -> str | int | float | bool:
+    """Return a TOML scalar; a text that is none is taken as it stands: `50`, `0.9`, `true`, `"50"` or `fp8`."""
+    try:
+        table = tomli.loads(f"value = {text}")
+    except (tomli.TOMLDecodeError, RecursionError):
+        return text
+    value = table["value"]
+    # Dates and times are scalars too, but no key holds one, while a text may well look like one: `prices.book=2026-09-01`.
+    return value if len(table) == 1 and isinstance(value, str | int | float | bool) else text
+
+
+def parse_override(text: str) -> tuple[tuple[str, ...], str | int | float | bool]:
+    """Return the keys and the value of one KEY=VALUE.
+
+    :raises InputError: if it has no such form.
+    """
+    # Quoted keys may hold "=": the split is at the first one that leaves a key before it.
+    for end in (index for index, character in enumerate(text) if character == "="):
+        try:
+            return parse_path(text[:end].strip()), parse_scalar(text[end + 1 :].strip())
+        except ValueError:
+            continue
+    raise InputError(Fault(where="--set", problem=f"found {text!r}", allowed=_FORM))
+
+
+def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
+    """Return the document with every KEY=VALUE set, in the order given.
+
+    `deployment.NAME.key` and `deployment.INDEX.key` reach one deployment.
+
+    :raises InputError: for every override that cannot be placed, all at once.
+    """
+    table = deepcopy(document.table)
+    overridden = dict(document.overridden)
+    faults: list[Fault] = []
+    for text in overrides:
+        try:
+            keys, value = parse_override(text)
+            path = _resolve(table, keys)
+            _place(table, path, value, key=".".join(keys))
+        except InputError as error:
+            faults += error.faults
+        else:
+            overridden[path] = f"--set {'.'.join(keys)}"
+    if faults:
+        raise InputError(faults)
+    return replace(document, table=table, overridden=overridden)
+
+
+def attach(document: Document, url: str) -> Document:
+    """Return the document with the URL of a running server on every deployment."""
+    table = deepcopy(document.table)
+    overridden = dict(document.overridden)
+    for index, deployment in enumerate(_deployments(table)):
+        if isinstance(deployment, dict):
+            deployment["url"] = url
+            overridden["deployment", index, "url"] = "--attach"
+    return replace(document, table=table, overridden=overridden)
+
+
+def deployment_name(deployment: Any) -> str | None:  # noqa: ANN401 - the table is not validated yet
+    """Return the name that a deployment goes by: its own, else its engine's."""
+    name = deployment.get("name", deployment.get("engine")) if isinstance(deployment, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _deployments(table: dict[str, Any]) -> list[Any]:
+    found = table.get("deployment")
+    return found if isinstance(found, list) else []
+
+
+def _resolve(table: dict[str, Any], keys: tuple[str, ...]) -> KeyPath:
+    """Return the path with a deployment's name or number made its position; names may hold dots."""
+    if keys[0] != "deployment":
+        return keys
+    names = [deployment_name(deployment) for deployment in _deployments(table)]
+    where = f"--set {'.'.join(keys)}"
+    for length in range(len(keys) - 1, 0, -1):
+        name = ".".join(keys[1 : 1 + length])
+        if name in names:
+            index, rest = names.index(name), keys[1 + length :]
+            break
+        if length == 1 and name.isdecimal() and int(name) < len(names):
+            index, rest = int(name), keys[2:]
+            break
+    else:
+        known = [name for name in names if name]
+        found = keys[1] if len(keys) > 1 else ""
+        problem = f"no deployment is named {found!r}" if found else "which deployment is not said"
+        allowed = f"{', '.join(known) or 'none is there'}" + (f", or a position from 0 to {len(names) - 1}" if names else "")
+        raise InputError(Fault(where=where, problem=problem, allowed=allowed, advice=did_you_mean(found, known)))
+    if not rest:
+        raise InputError(Fault(where=where, problem="a whole deployment cannot be set", allowed="deployment.NAME.KEY=VALUE"))
+    return ("deployment", index, *rest)
+
+
+def _place(table: Any, path: KeyPath, value: object, *, key: str) -> None:  # noqa: ANN401 - the table is not validated yet
+    for depth, part in enumerate(path[:-1]):
+        inner = table[part] if isinstance(part, int) else table.setdefault(part, {})
+        if not isinstance(inner, dict | list) or (isinstance(inner, list) and not isinstance(path[depth + 1], int)):
+            problem = f"{part!r} is {'a list' if isinstance(inner, list) else 'no table'}, so there is no {path[depth + 1]!r} in it"
+            raise InputError(Fault(where=f"--set {key}", problem=problem))
+        table = inner
+    table[path[-1]] = value
