@@ -1,0 +1,223 @@
+"""Carries out a Schedule on a Channel: the one executor, for real engines and simulated ones. It knows turns, lanes and phases only."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+
+from ixbench.model.exchange import TurnRequest
+from ixbench.replay.clock import NS_PER_S, MonotonicClock
+from ixbench.replay.lag import LagMonitor
+from ixbench.replay.load import PhaseLoad
+from ixbench.replay.progress import Progress
+from ixbench.replay.quiet import collector_paused
+from ixbench.replay.records import cancelled, finished
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ixbench.model.exchange import Channel, Exchange
+    from ixbench.model.record import RequestRecord
+    from ixbench.model.schedule import Phase, PhaseName, Schedule
+    from ixbench.replay.clock import Anchor, Clock
+    from ixbench.replay.session import Dispatch
+
+STOP_GRACE_S = 5.0
+"""How long requests in flight may still take after the user asked to stop."""
+DEATH_GRACE_S = 1.0
+"""The same after the engine died: some leave their streams hanging."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseReport:
+    """How a phase went."""
+
+    name: PhaseName
+    start_ns: int
+    end_ns: int
+    """When its last request had ended."""
+    closed_ns: int | None
+    """When nothing new could start any more; None where the sessions ran out first."""
+    sent: int
+    early_ends: Mapping[str, int]
+    """Sessions that ended before their last turn, by cause: "context_overflow", "no_answer" (a turn continues an answer that failed or is
+    empty)."""
+    turns_skipped: int
+    """Turns of these sessions that were never sent."""
+    client_cpu_s: float
+    """CPU seconds of this process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionReport:
+    """What is known of a replay beside its records."""
+
+    ended: Literal["completed", "stopped", "engine_died"]
+    phases: tuple[PhaseReport, ...]
+    """The phases that began, in order."""
+    lags_ns: array[int]
+    """lag_ns of the profile phase's records."""
+    clock: Literal["kernel", "read", "virtual"]
+    anchor: Anchor
+
+    def phase(self, name: PhaseName) -> PhaseReport | None:
+        """Return the last phase of that name."""
+        return next((phase for phase in reversed(self.phases) if phase.name == name), None)
+
+    @property
+    def lag_max_s(self) -> float | None:
+        """The largest event-loop delay that any request of the profile phase saw."""
+        return max(self.lags_ns) / NS_PER_S if self.lags_ns else None
+
+
+async def execute(
+    schedule: Schedule,
+    channel: Channel,
+    *,
+    record: Callable[[RequestRecord], None],
+    ids: Callable[[], str],
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+    stop: anyio.Event | None = None,
+    died: anyio.Event | None = None,
+    stop_grace_s: float = STOP_GRACE_S,
+) -> ExecutionReport:
+    """Carry out all phases of a schedule.
+
+    Turns start when all turns that they wait for have ended and their delay is over. A failed turn does not end its session, with two
+    exceptions: a prompt that the server finds too long, and a turn that continues an answer which failed or is empty. Nothing is retried.
+    When a phase's time is over nothing new starts, requests in flight get its grace and are then cancelled.
+
+    :param record: gets each record as its request ends; it must be quick.
+    :param ids: gives a request id that is fresh in the run.
+    :param progress: kept up to date, to be polled.
+    :param stop: when set, nothing new starts, requests in flight get `stop_grace_s`, and the remaining phases are left out.
+    :param died: the same for a dead engine, with one second of grace.
+    :raises ScheduleError: if the schedule cannot be carried out as it stands.
+    :raises BadRecordError: if the stamps of a record go backwards.
+    """
+    executor = _Executor(
+        channel=channel, record=record, ids=ids, clock=clock or MonotonicClock(), progress=progress or Progress(), stop_grace_s=stop_grace_s
+    )
+    try:
+        return await executor.run(schedule, stop, died)
+    except BaseExceptionGroup as group:
+        raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the exception that brought a task group down; the others are what it tore with it."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+@dataclass(slots=True, kw_only=True)
+class _Executor:
+    channel: Channel
+    record: Callable[[RequestRecord], None]
+    ids: Callable[[], str]
+    clock: Clock
+    progress: Progress
+    stop_grace_s: float
+    _lag: LagMonitor | None = None
+    _lags_ns: array[int] = field(default_factory=lambda: array("q"))
+    _load: PhaseLoad | None = None
+    _ended: Literal["completed", "stopped", "engine_died"] = "completed"
+
+    async def run(self, schedule: Schedule, stop: anyio.Event | None, died: anyio.Event | None) -> ExecutionReport:
+        reports: list[PhaseReport] = []
+        async with anyio.create_task_group() as watchers:
+            if self.clock.kind != "virtual":
+                self._lag = LagMonitor(self.clock)
+                watchers.start_soon(self._lag.run)
+            if died is not None:
+                watchers.start_soon(self._end_when, died, "engine_died", DEATH_GRACE_S)
+            if stop is not None:
+                watchers.start_soon(self._end_when, stop, "stopped", self.stop_grace_s)
+            await anyio.lowlevel.checkpoint()
+            for phase in schedule.phases:
+                if self._ended == "completed":
+                    with collector_paused() if phase.name == "profile" else nullcontext():
+                        reports.append(await self._run_phase(phase))
+                    await anyio.lowlevel.checkpoint()
+            watchers.cancel_scope.cancel()
+        return ExecutionReport(
+            ended=self._ended, phases=tuple(reports), lags_ns=self._lags_ns, clock=self.clock.kind, anchor=self.clock.anchor
+        )
+
+    async def _end_when(self, event: anyio.Event, reason: Literal["stopped", "engine_died"], grace_s: float) -> None:
+        """End the replay when the event is set; a dead engine outweighs the wish to stop."""
+        await event.wait()
+        if self._ended != "engine_died":
+            self._ended = reason
+        if self._load is not None:
+            await self._load.close_within(min(grace_s, self._load.phase.grace_s))
+
+    async def _run_phase(self, phase: Phase) -> PhaseReport:
+        start_ns = self.clock.now_ns()
+        cpu_s = time.process_time()
+        self.progress.begin(phase, start_ns)
+        load = self._load = PhaseLoad(phase=phase, clock=self.clock, sender=self._send, start_ns=start_ns)
+        try:
+            await load.run()
+        finally:
+            self._load = None
+        return PhaseReport(
+            name=phase.name,
+            start_ns=start_ns,
+            end_ns=self.clock.now_ns(),
+            closed_ns=load.closed_ns,
+            sent=self.progress.sent,
+            early_ends=load.early_ends,
+            turns_skipped=load.turns_skipped,
+            client_cpu_s=time.process_time() - cpu_s,
+        )
+
+    async def _send(self, dispatch: Dispatch, load: PhaseLoad) -> tuple[RequestRecord, str | None]:
+        """Send one turn and record what became of it, also when it is cancelled."""
+        request = TurnRequest(
+            req_id=self.ids(),
+            session=dispatch.session,
+            index=dispatch.index,
+            phase=load.phase.name,
+            lane=dispatch.lane,
+            answers=dispatch.answers,
+        )
+        self.progress.sent += 1
+        began_ns = self.clock.now_ns()
+        dispatch.on_send(began_ns)
+        exchange: Exchange | None = None
+        scope = anyio.CancelScope()
+        load.flights.add(scope)
+        try:
+            with scope:
+                exchange = await self.channel.send(request)
+        except anyio.get_cancelled_exc_class():
+            self._keep_cancelled(request, dispatch.due_ns, began_ns)
+            raise
+        finally:
+            load.flights.discard(scope)
+        if exchange is None:
+            return self._keep_cancelled(request, dispatch.due_ns, began_ns), None
+        return self._keep(finished(request, exchange, due_ns=dispatch.due_ns, lag_ns=self._lag_since(exchange.send_ns))), exchange.answer
+
+    def _keep_cancelled(self, request: TurnRequest, due_ns: int | None, began_ns: int) -> RequestRecord:
+        lag_ns = self._lag_since(began_ns)
+        return self._keep(cancelled(request, due_ns=due_ns, send_ns=began_ns, close_ns=self.clock.now_ns(), lag_ns=lag_ns))
+
+    def _lag_since(self, moment_ns: int) -> int:
+        return self._lag.since(moment_ns) if self._lag is not None else 0
+
+    def _keep(self, record: RequestRecord) -> RequestRecord:
+        if record.phase == "profile":
+            self._lags_ns.append(record.lag_ns)
+        self.progress.count(record)
+        self.record(record)
+        return record

@@ -1,0 +1,98 @@
+"""The channel to a real server: turns become requests, captured responses become exchanges."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from ixbench.model.prompt import SyntheticPrompt
+from ixbench.model.secrets import Redactor
+from ixbench.replay.body import spec_of
+from ixbench.replay.clock import MonotonicClock
+from ixbench.replay.prompts.calibrate import calibrate
+from ixbench.replay.response import Asked, read_response
+from ixbench.replay.wire import Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from ixbench.host.contracts.engine import RequestSpec
+    from ixbench.model.exchange import Exchange, TurnRequest
+    from ixbench.model.schedule import Schedule
+    from ixbench.replay.clock import Clock
+    from ixbench.replay.prompts.calibrate import Calibration
+    from ixbench.replay.target import HttpTarget
+
+REQUEST_ID_HEADER = "x-request-id"
+
+
+class HttpChannel:
+    """A `Channel` over HTTP/1.1 and server-sent events.
+
+    Use it as an async context manager, call `prepare` with the schedule before the load, then hand it to `execute`. One channel serves all
+    points of a launch: what was learnt about the server's tokens is kept.
+    """
+
+    def __init__(self, target: HttpTarget, *, clock: Clock | None = None, redactor: Redactor | None = None) -> None:
+        """Keep the target; nothing is opened yet.
+
+        :param redactor: hides further secrets in error texts.
+        :raises InputError: if the URL or the certificates cannot be used.
+        """
+        self.target = target
+        self.clock: Clock = clock or MonotonicClock()
+        self.calibration: Calibration | None = None
+        """How the server counts tokens; None until a schedule with synthetic prompts was prepared."""
+        secrets = list(target.headers.values())
+        secrets += [value.split()[-1] for value in secrets if value.split()]
+        self._redactor = (redactor or Redactor()).extended(secrets)
+        self._limit_s = target.request_limit_s
+        self._wire = Wire(target.endpoint, headers=target.headers, clock=self.clock, ca_file=target.ca_file)
+
+    async def __aenter__(self) -> Self:
+        """Return the channel; the limit on open files is raised to what the system allows."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < hard:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        await self._wire.__aenter__()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Close all connections."""
+        await self._wire.__aexit__(kind, error, traceback)
+
+    async def prepare(self, schedule: Schedule) -> Calibration | None:
+        """Get ready for a schedule: take its request limit, and learn how the server counts tokens if there are synthetic prompts in it.
+
+        :raises CalibrationError: if the server gives no usable counts, or a length that is asked for cannot be hit.
+        """
+        self._limit_s = min(schedule.request_limit_s, self.target.request_limit_s)
+        self.calibration = await calibrate(schedule, self.exchange, self.target, known=self.calibration)
+        return self.calibration
+
+    async def send(self, request: TurnRequest) -> Exchange:
+        """Send one turn; a failed request is an exchange with its failure."""
+        synthesiser = self.calibration.synthesiser if self.calibration else None
+        spec = spec_of(request, api=self.target.api, model=self.target.model, synthesiser=synthesiser)
+        exchange = await self.exchange(spec, request.req_id, limit_s=self._limit_s, keep_answer=request.turn.keep_answer)
+        prompt = request.turn.prompt
+        return replace(exchange, input_asked=prompt.tokens if isinstance(prompt, SyntheticPrompt) else request.turn.input_tokens)
+
+    async def exchange(self, spec: RequestSpec, req_id: str, *, limit_s: float, keep_answer: bool = False) -> Exchange:
+        """Send one request and read its whole response."""
+        payload = self.target.adapter.request(spec)
+        body = msgspec.json.encode(payload)
+        capture = await self._wire.post(body, headers={REQUEST_ID_HEADER: req_id}, limit_s=limit_s)
+        asked = Asked(max_tokens=spec.max_tokens, exact_length=spec.exact_length, usage=_asks_usage(payload), keep_answer=keep_answer)
+        exchange, _ = await read_response(capture, asked, quirks=self.target.adapter.quirks, redactor=self._redactor)
+        return exchange
+
+
+def _asks_usage(payload: Mapping[str, Any]) -> bool:
+    options = payload.get("stream_options")
+    return bool(options.get("include_usage")) if isinstance(options, dict) else False

@@ -1,0 +1,226 @@
+"""From raw events to what a record holds: kinds, tokens, text, usage, reasons. Pure; it runs after the stream has ended.
+
+The work comes in batches (`feed`), so that a long answer does not hold up the event loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from ixbench.replay.chunks import decode_event, event_decoder
+from ixbench.replay.error_text import message_of
+from ixbench.replay.sse import DONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ixbench.host.contracts.engine import StreamQuirks
+    from ixbench.model.record import ChunkKind
+    from ixbench.replay.chunks import Usage
+    from ixbench.replay.sse import Event
+
+_LARGEST_COUNT = 2**31 - 1
+_LIMIT_REASONS = frozenset({"length", "max_tokens"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What the events of one response say."""
+
+    kinds: tuple[ChunkKind, ...] = ()
+    """One an event, in order."""
+    tokens: tuple[int | None, ...] = ()
+    """Output tokens in each event, where the server tells."""
+    text: str = ""
+    """Answer of choice 0."""
+    thinking: str = ""
+    """Reasoning of choice 0."""
+    tool_calls: int = 0
+    """Tool calls of choice 0."""
+    finish_reason: str | None = None
+    """First non-null reason of choice 0, as sent."""
+    done_seen: bool = False
+    usage_input: int | None = None
+    usage_cached: int | None = None
+    usage_output: int | None = None
+    usage_reasoning: int | None = None
+    error: str | None = None
+    """Text of the first error event."""
+    malformed: str | None = None
+    """Why the first event that is not valid is none."""
+
+    @property
+    def content_events(self) -> tuple[int, ...]:
+        """Positions of the events that carry text, thinking or a tool call."""
+        return tuple(position for position, kind in enumerate(self.kinds) if kind in {"text", "think", "tool"})
+
+
+def limit_reached(reading: Reading, output_asked: int | None, quirks: StreamQuirks) -> bool:
+    """Say whether the output limit ended the answer; where the engine's reason is not reliable, the count decides too."""
+    if reading.finish_reason in _LIMIT_REASONS:
+        return True
+    counted = reading.usage_output is not None and output_asked is not None and reading.usage_output >= output_asked
+    return counted and not quirks.finish_reason_reliable
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """Reads the events of one response in order, then gives the `Reading`."""
+
+    quirks: StreamQuirks
+    _kinds: list[ChunkKind] = field(default_factory=list)
+    _ids: list[int | None] = field(default_factory=list)
+    """Token ids counted in each event; None = none were sent."""
+    _totals: list[int | None] = field(default_factory=list)
+    """Running completion tokens of each event that has choices too."""
+    _text: list[str] = field(default_factory=list)
+    _thinking: list[str] = field(default_factory=list)
+    _calls: set[int | str] = field(default_factory=set)
+    _finish_reason: str | None = None
+    _usage: Usage | None = None
+    _choices: set[int] = field(default_factory=set)
+    _error: str | None = None
+    _malformed: str | None = None
+    _done: bool = False
+
+    def feed(self, events: Iterable[Event]) -> None:
+        """Take the next events."""
+        decoder = event_decoder(self.quirks.reasoning_fields)
+        for event in events:
+            if event.data == DONE:
+                self._done = True
+                self._add("done")
+                continue
+            try:
+                decoded = decode_event(decoder, event.data)
+            except (ValueError, RecursionError) as error:
+                self._add("error")
+                if event.name == b"error":
+                    self._error = self._error or event.data.decode("utf-8", "replace")
+                else:
+                    self._malformed = self._malformed or f"event {len(self._kinds)} is not valid: {error}"
+                continue
+            self._take(event, decoded)
+
+    def _take(self, event: Event, decoded: Any) -> None:  # noqa: ANN401 - the decoder's own struct
+        choices = decoded.choices or ()
+        if decoded.error is not None or event.name == b"error" or (decoded.object == "error" and not choices):
+            self._error = self._error or message_of(event.data)
+            self._add("error")
+            return
+        if decoded.usage is not None:
+            self._usage = decoded.usage
+        if not choices:
+            self._add("usage")
+            return
+        kinds = {self._take_choice(choice) for choice in choices}
+        kind = next(kind for kind in _BY_WEIGHT if kind in kinds)
+        ids = [choice.token_ids for choice in choices if choice.token_ids is not None]
+        total = decoded.usage.completion_tokens if decoded.usage is not None else None
+        self._add(kind, sum(map(len, ids)) if ids else None, total)
+
+    def _take_choice(self, choice: Any) -> ChunkKind:  # noqa: ANN401 - the decoder's own struct
+        """Return what the choice carries, keeping the text of choice 0."""
+        self._choices.add(choice.index)
+        delta = choice.delta
+        text = choice.text or (delta.content if delta is not None else None) or ""
+        calls = [call for call in (delta.tool_calls or ()) if _says_something(call)] if delta is not None else []
+        thinking = ""
+        if delta is not None:
+            thinking = next((found for name in self.quirks.reasoning_fields if (found := getattr(delta, name))), "")
+        if choice.index == 0:
+            self._text.append(text)
+            self._thinking.append(thinking)
+            self._calls.update(call.index if call.index is not None else call.id or 0 for call in calls)
+            if self._finish_reason is None and choice.finish_reason is not None:
+                self._finish_reason = str(choice.finish_reason)
+        if text:
+            return "text"
+        if calls:
+            return "tool"
+        if thinking:
+            return "think"
+        return "role" if choice.finish_reason is None else "finish"
+
+    def _add(self, kind: ChunkKind, ids: int | None = None, total: int | None = None) -> None:
+        self._kinds.append(kind)
+        self._ids.append(ids)
+        self._totals.append(total)
+
+    def reading(self) -> Reading:
+        """Return what the events said."""
+        usage = self._usage
+        cached = usage.prompt_tokens_details.cached_tokens if usage and usage.prompt_tokens_details else None
+        reasoning = usage.completion_tokens_details.reasoning_tokens if usage and usage.completion_tokens_details else None
+        return Reading(
+            kinds=tuple(self._kinds),
+            tokens=tuple(self._tokens()),
+            text=_join(self._text),
+            thinking=_join(self._thinking),
+            tool_calls=len(self._calls),
+            finish_reason=self._finish_reason,
+            done_seen=self._done,
+            usage_input=_count(usage.prompt_tokens) if usage else None,
+            usage_cached=_count(cached),
+            usage_output=_count(usage.completion_tokens) if usage else None,
+            usage_reasoning=_count(reasoning),
+            error=self._error,
+            malformed=self._malformed,
+        )
+
+    def _tokens(self) -> list[int | None]:
+        """Return the output tokens of each event: from token ids, else from running usage, else one a chunk where that holds by design.
+
+        Never from counting chunks otherwise: under speculative decoding a chunk is not a token.
+        """
+        if any(count is not None for count in self._ids):
+            return list(self._ids)
+        differences = self._differences()
+        if differences is not None:
+            return differences
+        content = ("text", "think", "tool")
+        if self.quirks.chunk_is_token:
+            return [1 if kind in content else None for kind in self._kinds]
+        return [None] * len(self._kinds)
+
+    def _differences(self) -> list[int | None] | None:
+        """Return the steps of running usage, or None where it does not run with every content event or counts each choice by itself."""
+        content = [total for kind, total in zip(self._kinds, self._totals, strict=True) if kind in {"text", "think", "tool"}]
+        if not content or None in content or len(self._choices) > 1:
+            return None
+        steps: list[int | None] = []
+        before = 0
+        for total in self._totals:
+            if total is None:
+                steps.append(None)
+                continue
+            if not 0 <= total - before <= _LARGEST_COUNT:
+                return None
+            steps.append(total - before)
+            before = total
+        return steps
+
+
+_BY_WEIGHT: tuple[Literal["text", "tool", "think", "finish", "role"], ...] = ("text", "tool", "think", "finish", "role")
+"""What an event with several choices counts as."""
+
+
+def _says_something(call: Any) -> bool:  # noqa: ANN401 - the decoder's own struct
+    """Say whether a piece of a tool call holds output: a name or arguments."""
+    return call.function is not None and bool(call.function.name or call.function.arguments)
+
+
+def _count(value: int | None) -> int | None:
+    """Return a token count, or None for what can be none."""
+    return value if value is not None and 0 <= value <= _LARGEST_COUNT else None
+
+
+def _join(parts: list[str]) -> str:
+    """Return the parts as one text, with surrogate halves from neighbouring events joined."""
+    text = "".join(parts)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

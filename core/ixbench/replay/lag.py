@@ -1,0 +1,52 @@
+"""How late the event loop is: the part of every latency that is the client's own."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ixbench.replay.clock import Clock
+
+_PERIOD_NS = 10_000_000
+_MOST_KEPT = 65536
+
+
+class LagMonitor:
+    """Sleeps about 10 ms at a time and keeps by how much each sleep was longer than asked.
+
+    Kept is a falling list: a delay is dropped as soon as a later one is as long, so the longest delay since any moment is the first entry
+    after it.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        """Begin with no delays."""
+        self._clock = clock
+        self._due_ns: int | None = None
+        self._stamps: list[int] = []
+        self._delays: list[int] = []
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            self._due_ns = self._clock.now_ns() + _PERIOD_NS
+            await self._clock.sleep_until_ns(self._due_ns)
+            self.note(self._clock.now_ns(), self._due_ns)
+
+    def note(self, now_ns: int, due_ns: int) -> None:
+        """Keep one delay, in whole microseconds so that the list stays short."""
+        delay = max(now_ns - due_ns, 0) // 1000 * 1000
+        while self._delays and self._delays[-1] <= delay:
+            self._delays.pop()
+            self._stamps.pop()
+        self._delays.append(delay)
+        self._stamps.append(now_ns)
+        if len(self._delays) > _MOST_KEPT:
+            del self._delays[0], self._stamps[0]
+
+    def since(self, moment_ns: int) -> int:
+        """Return the largest delay seen since the moment, ns; a delay that still lasts counts."""
+        position = bisect_left(self._stamps, moment_ns)
+        seen = self._delays[position] if position < len(self._delays) else 0
+        lasting = self._clock.now_ns() - self._due_ns if self._due_ns is not None else 0
+        return max(seen, lasting, 0)

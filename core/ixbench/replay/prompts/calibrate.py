@@ -1,0 +1,177 @@
+"""Gets synthetic prompts right before the load starts: learn the server's tokens, make prompts of the wanted lengths, have them counted."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from ixbench.host.contracts.engine import RequestSpec
+from ixbench.model.prompt import Message, SyntheticPrompt
+from ixbench.replay.prompts.local_tokenizer import LocalTokenizer
+from ixbench.replay.prompts.synthesis import Synthesiser
+from ixbench.replay.prompts.vocabulary import CalibrationError, learn
+
+if TYPE_CHECKING:
+    from ixbench.model.exchange import Exchange
+    from ixbench.model.schedule import Schedule
+    from ixbench.replay.prompts.vocabulary import Vocabulary
+    from ixbench.replay.target import HttpTarget
+PROBE_LIMIT_S = 600.0
+"""Bound on one probe: the longest prompts are filled without any load beside them."""
+_SESSIONS_LOOKED_AT = 512
+_ALLOWED_SHARE = 0.01
+_ALLOWED_TOKENS = 8
+_ALLOWED_SUM_SHARE = 0.005
+_ROUNDS = 3
+
+
+class Ask(Protocol):
+    """Sends one request outside of any load."""
+
+    async def __call__(self, spec: RequestSpec, req_id: str, *, limit_s: float) -> Exchange:
+        """Return what came back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """How synthetic prompts are made for a server, and how well their lengths are hit."""
+
+    synthesiser: Synthesiser
+    source: Literal["server", "tokenizer"]
+    """Where the costs of words come from."""
+    exact: bool
+    """Whether every verified length was hit to the token."""
+    lengths: tuple[int, ...]
+    """Prompt lengths that the server has counted."""
+    errors: tuple[int, ...]
+    """Tokens counted less tokens asked, for each of them."""
+    probes: int
+    """Requests that it took; none of them is in any record."""
+
+    def facts(self) -> dict[str, object]:
+        """Return what a result should say about it."""
+        vocabulary = self.synthesiser.vocabulary
+        return {
+            "source": self.source,
+            "exact": self.exact,
+            "words": len(vocabulary.words),
+            "tokens_per_word": vocabulary.cost * self.synthesiser.slope,
+            "smallest_prompt_tokens": vocabulary.smallest,
+            "verified_tokens": list(self.lengths),
+            "errors_tokens": list(self.errors),
+            "probes": self.probes,
+        }
+
+
+class _Prober:
+    """Has the server count texts, by requests of one output token."""
+
+    def __init__(self, ask: Ask, target: HttpTarget) -> None:
+        self._ask = ask
+        self._target = target
+        self._run = uuid.uuid4().hex[:12]
+        self.probes = 0
+
+    def fresh_key(self) -> str:
+        """Return a key that no prompt of the load has."""
+        return f"probe {self._run} {self.probes}"
+
+    async def count(self, text: str) -> int:
+        """Return the prompt_tokens that the server reports for a text.
+
+        :raises CalibrationError: if it reports none.
+        """
+        self.probes += 1
+        target = self._target
+        if target.api == "chat":
+            spec = RequestSpec(model=target.model, api="chat", messages=(Message(role="user", content=text),), max_tokens=1)
+        else:
+            spec = RequestSpec(model=target.model, api="completions", prompt=text, max_tokens=1)
+        limit_s = min(PROBE_LIMIT_S, target.request_limit_s)
+        exchange = await self._ask(spec, f"probe-{self._run}-{self.probes}", limit_s=limit_s)
+        if exchange.usage_input is not None:
+            return exchange.usage_input
+        if exchange.failure in {None, "no_usage"}:
+            raise CalibrationError(
+                "the server reports no token counts (usage.prompt_tokens), so neither can synthetic prompts be made nor tokens counted; "
+                "switch usage in streams on at the server"
+            )
+        raise CalibrationError(f"the server does not answer a request of one output token: {exchange.failure}: {exchange.error_text}")
+
+
+async def calibrate(schedule: Schedule, ask: Ask, target: HttpTarget, *, known: Calibration | None) -> Calibration | None:
+    """Return how to make the synthetic prompts of a schedule; `known` is what an earlier schedule taught, and None if there are none.
+
+    :raises CalibrationError: if the server gives no usable counts, or a length cannot be hit within 1 % or 8 tokens.
+    """
+    lengths = wanted_lengths(schedule)
+    if not lengths or (known is not None and known.exact and min(known.lengths) <= lengths[0] and lengths[-1] <= max(known.lengths)):
+        return known
+    prober = _Prober(ask, target)
+    source: Literal["server", "tokenizer"] = "server"
+    if known is not None:
+        synthesiser, source = known.synthesiser, known.source
+    else:
+        local = LocalTokenizer.load(target.tokenizer) if target.tokenizer is not None else None
+        source = "server" if local is None else "tokenizer"
+        synthesiser = Synthesiser(await (learn(prober.count) if local is None else _learn_locally(local, prober)))
+    return await _verified(synthesiser, lengths, prober, source)
+
+
+def wanted_lengths(schedule: Schedule) -> tuple[int, ...]:
+    """Return the shortest, a middle and the longest synthetic prompt among the first sessions of all phases, in tokens."""
+    found = sorted(
+        {
+            turn.prompt.tokens
+            for phase in schedule.phases
+            for session in islice(phase.sessions(), _SESSIONS_LOOKED_AT)
+            for turn in session.turns
+            if isinstance(turn.prompt, SyntheticPrompt)
+        }
+    )
+    return tuple(sorted({found[0], found[len(found) // 2], found[-1]})) if found else ()
+
+
+async def _learn_locally(local: LocalTokenizer, prober: _Prober) -> Vocabulary:
+    """Learn words from a local tokenizer; what the server adds to a text is the difference between its count and the local one."""
+    vocabulary = await learn(local.count)
+    word = vocabulary.words[0]
+    added = await prober.count(word) - vocabulary.leads[word]
+    return replace(vocabulary, leads={lead: total + added for lead, total in vocabulary.leads.items()})
+
+
+async def _verified(
+    synthesiser: Synthesiser, lengths: tuple[int, ...], prober: _Prober, source: Literal["server", "tokenizer"]
+) -> Calibration:
+    """Have the server count prompts of the wanted lengths, correcting the slope where words melt together."""
+    for _ in range(_ROUNDS):
+        counted = [await prober.count(synthesiser.text(length, prober.fresh_key())) for length in lengths]
+        errors = [count - length for count, length in zip(counted, lengths, strict=True)]
+        if _close(lengths, errors):
+            return Calibration(
+                synthesiser=synthesiser,
+                source=source,
+                exact=not any(errors),
+                lengths=lengths,
+                errors=tuple(errors),
+                probes=prober.probes,
+            )
+        fixed = synthesiser.vocabulary.smallest * len(lengths)
+        reckoned = (sum(lengths) - fixed) / synthesiser.slope
+        if reckoned <= 0 or sum(counted) <= fixed:
+            break
+        synthesiser = Synthesiser(synthesiser.vocabulary, slope=(sum(counted) - fixed) / reckoned)
+    pairs = ", ".join(f"{count} for {length}" for count, length in zip(counted, lengths, strict=True))
+    raise CalibrationError(
+        f"the asked prompt lengths cannot be hit: the server counted {pairs} asked; a template that changes texts, or a tokenizer that "
+        "joins words, does this; use the workload 'prompts' with texts of your own"
+    )
+
+
+def _close(lengths: tuple[int, ...], errors: list[int]) -> bool:
+    """Say whether each length is hit within 1 % or 8 tokens, and their sum within 0.5 % (or the last token)."""
+    each = all(abs(error) <= max(_ALLOWED_SHARE * length, _ALLOWED_TOKENS) for length, error in zip(lengths, errors, strict=True))
+    return each and abs(sum(errors)) <= max(_ALLOWED_SUM_SHARE * sum(lengths), 1)

@@ -1,0 +1,96 @@
+"""Makes the record of a request from the turn that was sent and the exchange that came of it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ixbench.measure.failure import BadRecordError
+from ixbench.model.record import RequestRecord
+
+if TYPE_CHECKING:
+    from ixbench.model.exchange import Exchange, TurnRequest
+
+
+def finished(request: TurnRequest, exchange: Exchange, *, due_ns: int | None, lag_ns: int) -> RequestRecord:
+    """Return the record of an exchange that came to an end, well or badly.
+
+    :raises BadRecordError: if its stamps go backwards.
+    """
+    turn = request.turn
+    record = RequestRecord(
+        req_id=request.req_id,
+        phase=request.phase,
+        session_id=_conversation(request),
+        tree_id=request.session.id,
+        lane=request.lane,
+        trace_id=request.session.trace_id,
+        stream=turn.stream,
+        turn=turn.number,
+        depth=turn.depth,
+        due_ns=due_ns,
+        send_ns=exchange.send_ns,
+        conn_ns=exchange.conn_ns,
+        sent_ns=exchange.sent_ns,
+        headers_ns=exchange.headers_ns,
+        conn_reused=exchange.conn_reused,
+        chunks=exchange.chunks,
+        close_ns=exchange.close_ns,
+        input_asked=exchange.input_asked,
+        output_asked=exchange.output_asked,
+        exact_length=turn.exact_length,
+        usage_asked=exchange.usage_asked,
+        usage_input=exchange.usage_input,
+        usage_cached=exchange.usage_cached,
+        usage_output=exchange.usage_output,
+        usage_reasoning=exchange.usage_reasoning,
+        http_status=exchange.http_status,
+        finish_reason=exchange.finish_reason,
+        done_seen=exchange.done_seen,
+        failure=exchange.failure,
+        error_class=exchange.error_class,
+        error_text=exchange.error_text,
+        resent=exchange.resent,
+        lag_ns=lag_ns,
+    )
+    _check_stamps(record)
+    return record
+
+
+def cancelled(request: TurnRequest, *, due_ns: int | None, send_ns: int, close_ns: int, lag_ns: int) -> RequestRecord:
+    """Return the record of a request that the client gave up."""
+    turn = request.turn
+    return RequestRecord(
+        req_id=request.req_id,
+        phase=request.phase,
+        session_id=_conversation(request),
+        tree_id=request.session.id,
+        lane=request.lane,
+        trace_id=request.session.trace_id,
+        stream=turn.stream,
+        turn=turn.number,
+        depth=turn.depth,
+        due_ns=due_ns,
+        send_ns=send_ns,
+        close_ns=close_ns,
+        input_asked=turn.input_tokens,
+        output_asked=turn.output_tokens,
+        exact_length=turn.exact_length,
+        cancelled=True,
+        lag_ns=lag_ns,
+    )
+
+
+def _conversation(request: TurnRequest) -> str:
+    """Return the id of the conversation: the session's, with the stream where it has several."""
+    stream = request.turn.stream
+    return request.session.id if stream == "main" else f"{request.session.id}:{stream}"
+
+
+def _check_stamps(record: RequestRecord) -> None:
+    """Stop the run where time runs backwards: the client is broken, and no number of it could be trusted."""
+    moments = [record.send_ns, record.conn_ns, record.headers_ns, *record.chunks.ns[:1], *record.chunks.ns[-1:], record.close_ns]
+    known = [moment for moment in moments if moment is not None]
+    stamps = record.chunks.ns
+    if any(later < earlier for earlier, later in pairwise(known)) or any(map(int.__lt__, stamps[1:], stamps)):
+        raise BadRecordError(f"the stamps of request {record.req_id} go backwards; the client's clock or wire is broken, so the run stops")

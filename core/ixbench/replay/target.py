@@ -1,0 +1,38 @@
+"""Where the requests of a channel go, and in whose manner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ixbench.host.contracts.engine import EngineAdapter
+
+Api = Literal["chat", "completions"]
+_PATHS: dict[Api, str] = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpTarget:
+    """One server, one model, one API."""
+
+    url: str
+    """Base URL without /v1."""
+    api: Api
+    model: str
+    """The served name that requests carry."""
+    adapter: EngineAdapter[Any]
+    """Makes payloads, and knows the quirks of the streams."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Extra request headers, an API key among them; their values never reach a message."""
+    ca_file: str | None = None
+    request_limit_s: float = 3600.0
+    tokenizer: str | None = None
+    """Path of a tokenizer.json for synthesis; None = learn from the server."""
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that requests are posted to."""
+        return self.url.rstrip("/") + _PATHS[self.api]
