@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.engine import (
+    LOOPBACK,
     EngineAdapter,
     EnvVar,
     Fault,
@@ -12,7 +13,9 @@ from ixbench.api.engine import (
     LaunchPlan,
     ProcessPlan,
     argv_of,
+    assigned_gpus,
     flags_of,
+    load_recipes,
     replace_flags,
     visibility_env,
 )
@@ -21,14 +24,12 @@ from ixbench_vllm.flags import ALIASES, NAMING, TABLE
 from ixbench_vllm.identity import identity
 from ixbench_vllm.notes import notes
 from ixbench_vllm.options import VllmOptions
-from ixbench_vllm.recipes import recipe_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ixbench.api.engine import ArgValue, Deployment, Finding
 
-LOOPBACK = "127.0.0.1"
 ORIGIN = "adapter vllm"
 
 
@@ -41,7 +42,7 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
 
     def recipes(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the recipes in this package's TOML files."""
-        return recipe_tables()
+        return load_recipes("ixbench_vllm")
 
     def validate(self, deployment: Deployment[VllmOptions]) -> Iterable[Finding]:
         """Say what is surely wrong, and which settings are suspect."""
@@ -64,12 +65,11 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
         model = deployment.model.path or deployment.model.id
         if not model:
             raise InputError(Fault(where=deployment.name, problem="vLLM needs a model to serve", advice="set [model] id or path"))
-        gpus = deployment.gpu_indices if deployment.gpu_indices is not None else tuple(range(deployment.hardware.gpus or 0))
         process = ProcessPlan(
             name="server",
             argv=(deployment.executable or "vllm", "serve", model, *argv_of(flags)),
             env=environment(deployment),
-            gpus=gpus,
+            gpus=assigned_gpus(deployment),
         )
         return LaunchPlan(
             engine=self.name,

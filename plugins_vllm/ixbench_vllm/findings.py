@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import Finding, args_findings, flag_key, visibility_findings
+from ixbench.api.engine import Finding, args_findings, gpu_findings, replaced_findings, visibility_findings
 from ixbench_vllm.flags import ALIASES, NAMING, RESERVED, TABLE
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ def findings(deployment: Deployment[VllmOptions]) -> Iterator[Finding]:
     if deployment.url is None and not (deployment.model.path or deployment.model.id):
         yield _error("no_model", "vLLM needs a model to serve; set [model] id or path")
     yield from args_findings(deployment.args, reserved=RESERVED, aliases=ALIASES)
-    yield from _replaced(deployment)
+    yield from replaced_findings((*NAMING, *TABLE), options, deployment.args, ALIASES)
     yield from visibility_findings(deployment.env, deployment.gpu_indices)
-    yield from _gpus(deployment)
+    yield from gpu_findings(deployment, options.ranks)
     if options.decode_context_parallel is not None and (options.tensor_parallel or 1) % options.decode_context_parallel:
         text = f"decode_context_parallel = {options.decode_context_parallel} must divide tensor_parallel = {options.tensor_parallel or 1}"
         yield _error("context_parallel", text)
@@ -40,32 +40,6 @@ def findings(deployment: Deployment[VllmOptions]) -> Iterator[Finding]:
 
 def _error(code: str, text: str) -> Finding:
     return Finding(level="error", code=code, text=text)
-
-
-def _replaced(deployment: Deployment[VllmOptions]) -> Iterator[Finding]:
-    args = {flag_key(flag, ALIASES): flag for flag in deployment.args}
-    for rule in (*NAMING, *TABLE):
-        if getattr(deployment.options, rule.option) is None:
-            continue
-        for flag in rule.flags:
-            if flag_key(flag) in args:
-                text = f"args {args[flag_key(flag)]} replaces what option {rule.option} sets; the option is the better place"
-                yield Finding(level="note", code="args_replace_option", text=text)
-                break
-
-
-def _gpus(deployment: Deployment[VllmOptions]) -> Iterator[Finding]:
-    ranks = deployment.options.ranks
-    given, source = (deployment.hardware.gpus, "[hardware] gpus")
-    if deployment.gpu_indices is not None:
-        given, source = (len(deployment.gpu_indices), "the deployment's gpus")
-    if given is None or deployment.url is not None or deployment.hardware.sku == "cpu":
-        return
-    if ranks > given:
-        yield _error("too_few_gpus", f"the parallel sizes need {ranks} GPUs, {source} gives {given}; lower one or raise the other")
-    elif ranks < given:
-        text = f"the parallel sizes use {ranks} of the {given} GPUs of {source}; per-GPU figures count all {given}"
-        yield Finding(level="warning", code="idle_gpus", text=text)
 
 
 def _speculative(spec: Speculative) -> Iterator[Finding]:

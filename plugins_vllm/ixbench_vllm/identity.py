@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import Identity, flag_key
+from ixbench.api.engine import Identity, flags_by_key, json_table, whole_number
 from ixbench_vllm.flags import ALIASES
 
 if TYPE_CHECKING:
@@ -21,39 +20,25 @@ def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool) -> Identi
 
     :param launched: whether absent flags mean vLLM's defaults; of a server that was already running nobody knows.
     """
-    by_key = {flag_key(flag, ALIASES): value for flag, value in flags}
-
-    def size(flag: str) -> int | None:
-        value = by_key.get(flag, 1 if launched else None)
-        return int(value) if isinstance(value, int | str) and str(value).isdecimal() else None
-
+    found = flags_by_key(flags, ALIASES)
+    default = 1 if launched else None
     return Identity(
-        tensor_parallel=size("--tensor-parallel-size"),
-        pipeline_parallel=size("--pipeline-parallel-size"),
-        data_parallel=size("--data-parallel-size"),
-        expert_parallel=True if "--enable-expert-parallel" in by_key else (False if launched else None),
-        spec_method=_spec_method(by_key),
-        kv_offload=_kv_offload(by_key),
+        tensor_parallel=whole_number(found.get("--tensor-parallel-size", default)),
+        pipeline_parallel=whole_number(found.get("--pipeline-parallel-size", default)),
+        data_parallel=whole_number(found.get("--data-parallel-size", default)),
+        expert_parallel=True if "--enable-expert-parallel" in found else (False if launched else None),
+        spec_method=_spec_method(found),
+        kv_offload=_kv_offload(found),
     )
 
 
 def _spec_method(flags: dict[str, ArgValue]) -> str | None:
-    method = flags.get("--spec-method") or _table(flags.get("--speculative-config")).get("method")
+    method = flags.get("--spec-method") or json_table(flags.get("--speculative-config")).get("method")
     return None if method is None else str(method)
 
 
 def _kv_offload(flags: dict[str, ArgValue]) -> str:
-    connector = _table(flags.get("--kv-transfer-config")).get("kv_connector")
+    connector = json_table(flags.get("--kv-transfer-config")).get("kv_connector")
     if connector is not None:
         return CONNECTORS.get(str(connector), str(connector))
     return str(flags.get("--kv-offloading-backend", "off"))
-
-
-def _table(value: ArgValue | None) -> dict[str, object]:
-    """Return a JSON flag's value, given as a table or as text; empty where it is neither."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}

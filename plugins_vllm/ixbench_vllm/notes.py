@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench_vllm.recipes import recipe_notes
+from ixbench.api.engine import launch_notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,16 +18,7 @@ LOSSY = ("INT4", "INT6")
 
 def notes(deployment: Deployment[VllmOptions], flags: Sequence[tuple[str, ArgValue]]) -> tuple[str, ...]:
     """Return one sentence for each thing to know, in a fixed order."""
-    found: list[str] = []
-    host = dict(flags).get("--host")
-    if deployment.recipe is not None:
-        if host == "127.0.0.1":
-            found.append("listens on 127.0.0.1 where the recipe has 0.0.0.0: only this machine needs to reach it")
-        found += recipe_notes(deployment.recipe)
-    if host not in ("127.0.0.1", None):
-        found.append(f"listens on {host}, as args say: other machines may reach the server")
-    if deployment.image is not None and deployment.runtime == "process":
-        found.append(f"runs the vLLM that this machine has: runtime 'process' starts no image, {deployment.image} is only named")
+    found = launch_notes(deployment, package="ixbench_vllm", host=dict(flags).get("--host"))
     speculative = deployment.options.speculative
     if speculative is not None and speculative.acceptance_length is not None:
         found.append(f"speculative acceptance is synthetic, mean length {speculative.acceptance_length:g}: the text has no meaning")

@@ -9,6 +9,7 @@ from ixbench.host.contracts.book import DetectedGpu, HardwareBook, PriceBook
 from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
 from ixbench.host.contracts.engine import Engine, EngineAdapter, RequestSpec, StreamQuirks
 from ixbench.host.contracts.runtime import Runtime
+from ixbench.host.recipes import LOOPBACK, launch_notes, load_recipes
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.flags import (
@@ -17,23 +18,27 @@ from ixbench.model.flags import (
     argv_of,
     compact_json,
     flag_key,
+    flags_by_key,
     flags_of,
-    json_flag,
+    json_table,
     replace_flags,
+    replaced_findings,
     switch_flag,
     value_flag,
+    whole_number,
 )
 from ixbench.model.launch import Finding, Identity, LaunchPlan, ProcessPlan, Readiness
 from ixbench.model.price import Quote, Sku
 from ixbench.model.prompt import Message
 from ixbench.model.sample import Sample
 from ixbench.model.signature import Signature
-from ixbench.model.visibility import visibility_env, visibility_findings
+from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, HostMemory, OptionsModel, Size
 
 __all__ = [
+    "LOOPBACK",
     "ArgValue",
     "Collector",
     "CollectorTarget",
@@ -69,16 +74,23 @@ __all__ = [
     "StreamQuirks",
     "args_findings",
     "argv_of",
+    "assigned_gpus",
     "compact_json",
     "did_you_mean",
     "flag_key",
+    "flags_by_key",
     "flags_of",
-    "json_flag",
+    "gpu_findings",
+    "json_table",
+    "launch_notes",
+    "load_recipes",
     "replace_flags",
+    "replaced_findings",
     "switch_flag",
     "value_flag",
     "visibility_env",
     "visibility_findings",
+    "whole_number",
 ]
 
 __getattr__ = lazy(__name__, dict.fromkeys(("Duration", "HostMemory", "OptionsModel", "Size"), "ixbench.host.contracts.options"))

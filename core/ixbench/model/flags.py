@@ -37,11 +37,6 @@ def value_flag(option: str, flag: str) -> FlagRule:
     return FlagRule(option=option, flags=(flag,), make=lambda value, _options: [(flag, value)])
 
 
-def json_flag(option: str, flag: str) -> FlagRule:
-    """Return the rule "flag, then the value as compact JSON text", for lists that are one argument."""
-    return FlagRule(option=option, flags=(flag,), make=lambda value, _options: [(flag, compact_json(value))])
-
-
 def switch_flag(option: str, flag: str, off: str | None = None) -> FlagRule:
     """Return the rule "true: the bare flag; false: the flag `off`, or nothing where there is none"."""
 
@@ -83,6 +78,26 @@ def replace_flags(flags: Sequence[Flag], args: Mapping[str, ArgValue], aliases: 
     return [(flag, value) for flag, value in merged.values() if value is not False]
 
 
+def flags_by_key(flags: Iterable[Flag], aliases: Mapping[str, str] | None = None) -> dict[str, ArgValue]:
+    """Return the values of flags by `flag_key`, to read off what a launch really is."""
+    return {flag_key(flag, aliases): value for flag, value in flags}
+
+
+def whole_number(value: ArgValue | None) -> int | None:
+    """Return a flag's value as a whole number, or None where it is none."""
+    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else None
+
+
+def json_table(value: ArgValue | None) -> dict[str, Any]:
+    """Return the table of a JSON flag, given as a table or as text; empty where it is neither."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
 def args_findings(args: Mapping[str, ArgValue], *, reserved: Mapping[str, str], aliases: Mapping[str, str] | None = None) -> list[Finding]:
     """Return what is wrong with verbatim `args`: keys that are no flags, one flag in two spellings, flags that are not the user's to set.
 
@@ -99,6 +114,20 @@ def args_findings(args: Mapping[str, ArgValue], *, reserved: Mapping[str, str], 
         elif key in seen:
             findings.append(_error("flag_twice", f"args: {seen[key]} and {flag} are one flag; keep one of them"))
         seen.setdefault(key, flag)
+    return findings
+
+
+def replaced_findings(
+    rules: Iterable[FlagRule], options: object, args: Mapping[str, ArgValue], aliases: Mapping[str, str] | None = None
+) -> list[Finding]:
+    """Return a note for each typed option whose flag `args` replace."""
+    written = {flag_key(flag, aliases): flag for flag in args}
+    findings: list[Finding] = []
+    for rule in rules:
+        flag = next((written[flag_key(flag)] for flag in rule.flags if flag_key(flag) in written), None)
+        if flag is not None and getattr(options, rule.option) is not None:
+            text = f"args {flag} replaces what option {rule.option} sets; the option is the better place"
+            findings.append(Finding(level="note", code="args_replace_option", text=text))
     return findings
 
 

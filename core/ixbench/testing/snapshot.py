@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, is_dataclass
+from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,4 +29,6 @@ def assert_snapshot(value: object, path: Path) -> None:
     if not path.exists():
         raise AssertionError(f"{path.name}: there is no such snapshot; write it with {UPDATE}=1")
     expected = path.read_text(encoding="utf-8")
-    assert text == expected, f"{path.name} differs; read why, then write it anew with {UPDATE}=1"
+    if text != expected:
+        diff = unified_diff(expected.splitlines(), text.splitlines(), path.name, "now", lineterm="", n=1)
+        raise AssertionError("\n".join((f"{path.name} differs; read why, then write it anew with {UPDATE}=1", *diff)))

@@ -6,13 +6,26 @@ from types import SimpleNamespace
 
 import pytest
 
-from ixbench.model.flags import args_findings, argv_of, compact_json, flag_key, flags_of, json_flag, replace_flags, switch_flag, value_flag
+from ixbench.model.flags import (
+    args_findings,
+    argv_of,
+    compact_json,
+    flag_key,
+    flags_by_key,
+    flags_of,
+    json_table,
+    replace_flags,
+    replaced_findings,
+    switch_flag,
+    value_flag,
+    whole_number,
+)
 
 RULES = (
     value_flag("size", "--size"),
     switch_flag("eager", "--eager"),
     switch_flag("cache", "--enable-cache", "--no-enable-cache"),
-    json_flag("graphs", "--graphs"),
+    value_flag("graphs", "--graphs"),
 )
 
 
@@ -25,8 +38,8 @@ def test_an_option_that_is_none_asks_for_nothing():
 
 
 def test_flags_stand_in_the_order_of_the_table():
-    flags = flags_of(RULES, options(graphs=[1, 2], size=0.9, cache=False, eager=True))
-    assert argv_of(flags) == ("--size", "0.9", "--eager", "--no-enable-cache", "--graphs", "[1,2]")
+    flags = flags_of(RULES, options(graphs={"sizes": [1, 2]}, size=0.9, cache=False, eager=True))
+    assert argv_of(flags) == ("--size", "0.9", "--eager", "--no-enable-cache", "--graphs", '{"sizes":[1,2]}')
 
 
 def test_a_switch_without_counterpart_is_silent_when_false():
@@ -76,3 +89,21 @@ def test_args_that_are_surely_wrong_are_found():
     ]
     assert findings[0].text == "args: 'size' is no flag; write it with its dashes, '--size'"
     assert "ixbench chooses the port" in findings[1].text
+
+
+def test_flags_are_found_by_key_and_read_as_numbers_and_tables():
+    found = flags_by_key([("-n", "8"), ("--no_x", True)], {"-n": "--number"})
+    assert found == {"--number": "8", "--x": True}
+    assert [whole_number(value) for value in (8, "8", "eight", 8.5, None, {})] == [8, 8, None, None, None, None]
+    assert [json_table(value) for value in ({"a": 1}, '{"a":1}', "[1]", "no json", None)] == [{"a": 1}, {"a": 1}, {}, {}, {}]
+
+
+def test_args_that_replace_a_set_option_are_noted():
+    findings = replaced_findings(
+        RULES, options(size=1, cache=True), {"-s": 2, "--no_enable_cache": True, "--eager": True}, {"-s": "--size"}
+    )
+    assert [finding.text.split(";")[0] for finding in findings] == [
+        "args -s replaces what option size sets",
+        "args --no_enable_cache replaces what option cache sets",
+    ]
+    assert {finding.level for finding in findings} == {"note"}

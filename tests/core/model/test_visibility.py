@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ixbench.model.deployment import EnvVar
-from ixbench.model.visibility import VARIABLES, visibility_env, visibility_findings
+from ixbench.model.deployment import Deployment, EnvVar, HardwareSpec, ModelSpec
+from ixbench.model.visibility import VARIABLES, assigned_gpus, gpu_findings, visibility_env, visibility_findings
 
 
 def env(*names):
@@ -37,3 +37,31 @@ def test_two_ways_of_choosing_are_refused(names, gpus):
     (finding,) = visibility_findings(env(*names), gpus)
     assert finding.level == "error"
     assert all(name in finding.text for name in names)
+
+
+def deployment(**fields):
+    given = {"name": "d", "engine": "e", "model": ModelSpec(id="m", label="m"), "hardware": HardwareSpec(gpus=8), "options": None}
+    return Deployment(**{**given, **fields})
+
+
+def test_assigned_gpus_are_the_named_ones_else_the_first():
+    assert assigned_gpus(deployment()) == tuple(range(8))
+    assert assigned_gpus(deployment(gpu_indices=(4, 5))) == (4, 5)
+    assert assigned_gpus(deployment(hardware=HardwareSpec())) == ()
+
+
+def test_the_number_of_gpus_must_do_for_the_ranks():
+    assert gpu_findings(deployment(), 8) == []
+    (more,) = gpu_findings(deployment(), 16)
+    assert more.level == "error"
+    assert more.text == "the parallel sizes need 16 GPUs, [hardware] gpus gives 8; lower one or raise the other"
+    (fewer,) = gpu_findings(deployment(gpu_indices=(0, 1, 2)), 2)
+    assert fewer.level == "warning"
+    assert "2 of the 3 GPUs of the deployment's gpus" in fewer.text
+
+
+@pytest.mark.parametrize(
+    "fields", [{"hardware": HardwareSpec()}, {"hardware": HardwareSpec(sku="cpu", gpus=1)}, {"url": "http://127.0.0.1:1"}]
+)
+def test_the_number_does_not_matter_where_none_is_said_or_meant(fields):
+    assert gpu_findings(deployment(**fields), 4) == []

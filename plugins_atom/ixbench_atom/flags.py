@@ -1,0 +1,122 @@
+"""The one table from typed options to flags of ATOM's OpenAI server, in the order of the command line.
+
+Kebab and snake spelling are equal for ATOM; here each flag is spelled as the published recipes spell it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ixbench.api.engine import FlagRule, compact_json, switch_flag, value_flag
+
+if TYPE_CHECKING:
+    from ixbench.api.engine import ArgValue
+    from ixbench_atom.options import AtomOptions, Compilation, KvOffload, OnlineQuant, Speculative, StateCheckpoints
+
+    Flags = list[tuple[str, ArgValue]]
+
+ALIASES = {
+    "-tp": "--tensor-parallel-size",
+    "-pp": "--pipeline-parallel-size",
+    "-dp": "--data-parallel-size",
+    "-pcp": "--prefill-context-parallel-size",
+    "-dcp": "--decode-context-parallel-size",
+}
+
+RESERVED = {
+    "--server-port": "ixbench chooses a free port",
+    "--model": "the model stands in [model]",
+}
+
+
+def _given(*flags: tuple[str, ArgValue | None]) -> Flags:
+    return [(flag, value) for flag, value in flags if value is not None]
+
+
+def _kv_cache_dtype(value: str, _options: AtomOptions) -> Flags:
+    return [] if value == "auto" else [("--kv_cache_dtype", value)]
+
+
+def _state_checkpoints(value: StateCheckpoints, _options: AtomOptions) -> Flags:
+    return _given(("--state-checkpoint-interval-tokens", value.interval_tokens), ("--state-checkpoint-slots", value.slots))
+
+
+def _online_quant(value: OnlineQuant, _options: AtomOptions) -> Flags:
+    config: dict[str, object] = {"global_quant_config": value.config}
+    if value.exclude:
+        config["exclude_layer"] = list(value.exclude)
+    return [("--online_quant_config", config)]
+
+
+def _compilation(value: Compilation, _options: AtomOptions) -> Flags:
+    sizes = value.cudagraph_capture_sizes
+    return _given(
+        ("--level", value.level),
+        ("--cudagraph-mode", value.cudagraph_mode),
+        ("--cudagraph-capture-sizes", compact_json(sizes) if sizes else None),
+    )
+
+
+def _speculative(value: Speculative, _options: AtomOptions) -> Flags:
+    return _given(
+        ("--method", value.method),
+        ("--draft-model", value.draft),
+        ("--num-speculative-tokens", value.tokens),
+        ("--spec-decode-acceptance-length", value.acceptance_length),
+        ("--spec-decode-acceptance-rate", value.acceptance_rate),
+    )
+
+
+def _kv_offload(value: KvOffload, _options: AtomOptions) -> Flags:
+    if value.backend == "off":
+        return []
+    return [("--kv-transfer-config", {"kv_connector": "lmcache_offload", "kv_role": "offload"})]
+
+
+def _rule(option: str, make: Any, *flags: str) -> FlagRule:  # noqa: ANN401 - each option has its own value type
+    return FlagRule(option=option, flags=flags, make=make)
+
+
+TABLE = (
+    value_flag("served_name", "--served-model-name"),
+    switch_flag("trust_remote_code", "--trust-remote-code"),
+    value_flag("tensor_parallel", "--tensor-parallel-size"),
+    value_flag("pipeline_parallel", "--pipeline-parallel-size"),
+    value_flag("data_parallel", "--data-parallel-size"),
+    switch_flag("dp_attention", "--enable-dp-attention"),
+    switch_flag("expert_parallel", "--enable-expert-parallel"),
+    value_flag("all2all_backend", "--all2all-backend"),
+    value_flag("tbo", "--enable-tbo"),
+    switch_flag("eplb", "--eplb-enable"),
+    value_flag("prefill_context_parallel", "--prefill-context-parallel-size"),
+    value_flag("decode_context_parallel", "--decode-context-parallel-size"),
+    value_flag("moe_backend", "--moe-backend"),
+    _rule("kv_cache_dtype", _kv_cache_dtype, "--kv_cache_dtype"),
+    value_flag("index_cache_dtype", "--index-cache-dtype"),
+    value_flag("block_size", "--block-size"),
+    value_flag("max_num_seqs", "--max-num-seqs"),
+    value_flag("max_batched_tokens", "--max-num-batched-tokens"),
+    value_flag("long_prefill_threshold", "--long-prefill-token-threshold"),
+    value_flag("max_model_len", "--max-model-len"),
+    value_flag("gpu_memory_utilization", "--gpu-memory-utilization"),
+    switch_flag("prefix_caching", "--enable_prefix_caching", "--no-enable_prefix_caching"),
+    _rule("state_checkpoints", _state_checkpoints, "--state-checkpoint-interval-tokens", "--state-checkpoint-slots"),
+    _rule("online_quant", _online_quant, "--online_quant_config"),
+    _rule("compilation", _compilation, "--level", "--cudagraph-mode", "--cudagraph-capture-sizes"),
+    switch_flag("eager", "--enforce-eager"),
+    value_flag("chat_template", "--chat-template"),
+    value_flag("chat_template_kwargs", "--default-chat-template-kwargs"),
+    value_flag("hf_overrides", "--hf-overrides"),
+    value_flag("scheduler_delay_factor", "--scheduler-delay-factor"),
+    value_flag("dp_load_balance", "--dp-load-balance"),
+    _rule(
+        "speculative",
+        _speculative,
+        "--method",
+        "--draft-model",
+        "--num-speculative-tokens",
+        "--spec-decode-acceptance-length",
+        "--spec-decode-acceptance-rate",
+    ),
+    _rule("kv_offload", _kv_offload, "--kv-transfer-config"),
+)

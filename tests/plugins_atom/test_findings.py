@@ -1,0 +1,120 @@
+"""What is surely wrong is said before anything starts."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from ixbench.model.deployment import Deployment, EnvVar, HardwareSpec, ModelSpec
+from ixbench_atom.adapter import AtomAdapter
+from ixbench_atom.options import AtomOptions
+
+ADAPTER = AtomAdapter()
+
+
+def find(*, options=None, **fields):
+    given = {
+        "name": "a",
+        "engine": "atom",
+        "model": ModelSpec(id="acme/model", label="model"),
+        "hardware": HardwareSpec(),
+        "options": AtomOptions.model_validate(options or {}),
+    }
+    return [(finding.level, finding.code, finding.text) for finding in ADAPTER.validate(Deployment(**{**given, **fields}))]
+
+
+def spec(**fields):
+    return {"speculative": {"method": "dspark", "draft": "d", **fields}}
+
+
+def variable(name):
+    return {name: EnvVar(value="1", reason="", origin="benchmarks.toml")}
+
+
+def test_nothing_is_wrong_with_nothing_set():
+    assert find() == []
+
+
+@pytest.mark.parametrize("length", [1, 2.51, 3])
+def test_acceptance_within_its_range(length):
+    assert find(options=spec(tokens=2, acceptance_length=length)) == []
+
+
+@pytest.mark.parametrize("length", [0.99, 3.01, 9])
+def test_acceptance_outside_its_range(length):
+    ((level, code, text),) = find(options=spec(tokens=2, acceptance_length=length))
+    assert (level, code) == ("error", "acceptance_range")
+    assert text == f"speculative.acceptance_length = {length:g} is impossible with tokens = 2; allowed: 1 to 3"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"options": {"speculative": {"method": "mtp", "acceptance_length": 2.1}}}, "acceptance_range"),
+        ({"options": {"speculative": {"method": "mtp", "draft": "d"}}}, "draft_refused"),
+        ({"options": {"speculative": {"method": "eagle3"}}}, "draft_missing"),
+        ({"options": {"speculative": {"method": "dspark"}}, "model": ModelSpec(id="moonshotai/Kimi-K3", label="")}, "draft_missing"),
+        ({"options": {"pipeline_parallel": 2, "data_parallel": 2}}, "pipeline_parallel"),
+        ({"options": {"pipeline_parallel": 2, "dp_attention": True}}, "pipeline_parallel"),
+        ({"model": ModelSpec(id="acme/model", label="", revision="abc")}, "revision_not_pinned"),
+        ({"options": {"tensor_parallel": 8, "decode_context_parallel": 3}}, "context_parallel"),
+        ({"options": {"tensor_parallel": 8, "pipeline_parallel": 2}, "hardware": HardwareSpec(gpus=8)}, "too_few_gpus"),
+        ({"options": {"tensor_parallel": 4}, "hardware": HardwareSpec(gpus=8), "gpu_indices": (0, 1)}, "too_few_gpus"),
+        ({"model": ModelSpec(id="", label="")}, "no_model"),
+        ({"args": {"--server_port": 80}}, "reserved_flag"),
+        ({"args": {"--model": "x"}}, "reserved_flag"),
+        ({"args": {"max-num-seqs": 1}}, "not_a_flag"),
+        ({"args": {"-tp": 1, "--tensor_parallel_size": 2}}, "flag_twice"),
+        ({"gpu_indices": (0,), "env": variable("ROCR_VISIBLE_DEVICES")}, "visibility_conflict"),
+    ],
+)
+def test_errors(fields, code):
+    assert [(level, found) for level, found, _ in find(**fields)] == [("error", code)]
+
+
+def test_idle_gpus_are_a_warning_except_on_a_host_without_gpus():
+    ((level, code, text),) = find(options={"tensor_parallel": 4}, hardware=HardwareSpec(gpus=8))
+    assert (level, code) == ("warning", "idle_gpus")
+    assert "4 of the 8" in text
+    assert find(hardware=HardwareSpec(sku="cpu", gpus=4)) == []
+
+
+def test_graphs_that_end_below_a_full_batch_are_a_warning():
+    options = spec(tokens=6) | {"max_num_seqs": 20, "compilation": {"cudagraph_capture_sizes": [1, 60]}}
+    ((level, code, text),) = find(options=options)
+    assert (level, code) == ("warning", "capture_too_small")
+    assert "140" in text
+    assert find(options=options | {"eager": True}) == []
+    assert find(options=options | {"max_num_seqs": 8}) == []
+
+
+def test_an_arg_that_replaces_an_option_is_noted():
+    ((level, code, text),) = find(options={"max_num_seqs": 20}, args={"--max_num_seqs": 64})
+    assert (level, code) == ("note", "args_replace_option")
+    assert "max_num_seqs" in text
+    assert find(args={"--max-num-seqs": 64}) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kv_offload": {"host_memory": "1 GB"}}, "Field required"),
+        ({"kv_offload": {"backend": "lmcache"}}, "not neither"),
+        ({"kv_offload": {"backend": "lmcache", "host_memory": "1 GB", "host_memory_per_rank": "1 GB"}}, "not both"),
+        ({"kv_offload": {"backend": "off", "host_memory": "1 GB"}}, "host_memory needs a backend"),
+        ({"kv_offload": {"backend": "simple", "host_memory": "1 GB"}}, "'off' or 'lmcache'"),
+        ({"kv_offload": {"backend": "lmcache", "host_memory": 0}}, "greater than 0"),
+        ({"speculative": {"tokens": 2}}, "Field required"),
+        ({"speculative": {"method": "mtp", "tokens": 0}}, "greater than 0"),
+        ({"gpu_memory_utilization": 1.1}, "less than or equal to 1"),
+        ({"max_model_len": "long"}, "valid integer"),
+        ({"compilation": {"level": 4}}, "less than or equal to 3"),
+        ({"speculative": {"method": "mtp", "acceptance_length": 2, "acceptance_rate": 0.5}}, "exclude each other"),
+        ({"speculative": {"method": "ngram"}}, "'mtp', 'eagle3' or 'dspark'"),
+        ({"compilation": {"cudagraph_capture_sizes": []}}, "at least 1"),
+        ({"tensor_paralel": 8}, "Extra inputs"),
+    ],
+)
+def test_values_that_can_not_be_are_refused_on_reading(options, message):
+    with pytest.raises(ValidationError, match=message):
+        AtomOptions.model_validate(options)
