@@ -1,0 +1,106 @@
+"""The JSON Schema of campaign files: the fixed tables, and beside them the options of every engine and workload that is installed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ixbench.campaign.schema import CampaignTable, DefaultsTable, DeploymentTable, SharedKeys, WorkloadTable
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ixbench.host.host import Host
+
+_CONCURRENCY = "^[1-9][0-9]*$"
+
+
+def campaign_schema(host: Host) -> dict[str, Any]:
+    """Return the schema.
+
+    Deployments and workloads are choices of closed tables, one an engine or workload: every JSON Schema draft understands that.
+    """
+    definitions: dict[str, Any] = {}
+    schema = _schema_of(CampaignTable, "campaign", definitions)
+    deployments = [_deployment(engine.name, engine.Options, definitions) for engine in host.engines()]
+    workloads = [_workload(workload.name, workload.Options, definitions) for workload in host.workloads()]
+    properties = schema["properties"]
+    properties["deployment"] |= {"minItems": 1, "items": {"anyOf": deployments}}
+    properties["workload"] = _described(properties["workload"], {"anyOf": workloads})
+    properties["defaults"] = _described(properties["defaults"], _defaults(host, definitions))
+    kept = ("ReportTable", "ModelTable", "HardwareTable", "PricesTable", "RunTable", "RuntimeTable")
+    definitions = {name: value for name, value in definitions.items() if not name.startswith("campaign.") or name.endswith(kept)}
+    schema["$defs"] = dict(sorted(definitions.items()))
+    top = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "ixbench campaign",
+        "description": "benchmarks.toml",
+    }
+    return _without_null(top)
+
+
+def _schema_of(model: type[BaseModel], prefix: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return a model's schema; what it refers to goes into `definitions` under the prefix, since two engines may use one name."""
+    schema = model.model_json_schema(ref_template=f"#/$defs/{prefix}.{{model}}")
+    for name, definition in schema.pop("$defs", {}).items():
+        definitions[f"{prefix}.{name}"] = definition
+    return schema
+
+
+def _deployment(engine: str, options: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
+    own = _schema_of(options, engine, definitions)["properties"] if options.model_fields else {}
+    fixed = _schema_of(DeploymentTable, "deployment", definitions)["properties"]
+    shared = _schema_of(SharedKeys, "deployment", definitions)["properties"]
+    at = {"type": "object", "properties": {**own, **shared}, "additionalProperties": False}
+    fixed["at"] = _described(fixed["at"], {"type": "object", "patternProperties": {_CONCURRENCY: at}, "additionalProperties": False})
+    fixed["engine"] = _described(fixed["engine"], {"const": engine})
+    return _closed(f"engine {engine}", {**own, **fixed}, ["engine"])
+
+
+def _workload(name: str, options: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
+    own = _schema_of(options, f"workload-{name}", definitions)
+    use = _schema_of(WorkloadTable, "workload", definitions)["properties"]["use"]
+    return _closed(
+        f"workload {name}", {"use": _described(use, {"const": name}), **own.get("properties", {})}, ["use", *own.get("required", ())]
+    )
+
+
+def _defaults(host: Host, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return `[defaults]`: a key of any engine, in the form of any engine that has it."""
+    forms: dict[str, list[Any]] = {}
+    for engine in host.engines():
+        for key, form in _schema_of(engine.Options, engine.name, definitions).get("properties", {}).items():
+            forms.setdefault(key, []).append(form)
+    own = {key: _any_of(found) for key, found in forms.items()}
+    return _closed("defaults", {**own, **_schema_of(DefaultsTable, "defaults", definitions)["properties"]}, [])
+
+
+def _any_of(forms: list[Any]) -> Any:  # noqa: ANN401 - a schema has any shape
+    different = list({json.dumps(form, sort_keys=True): form for form in forms}.values())
+    return different[0] if len(different) == 1 else {"anyOf": different}
+
+
+def _closed(title: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"title": title, "type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _described(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    return {**({"description": before["description"]} if "description" in before else {}), **after}
+
+
+def _without_null(value: Any) -> Any:  # noqa: ANN401 - a schema has any shape
+    """Return a schema without null and without defaults of null: TOML has no such value, a key is simply left out."""
+    if isinstance(value, list):
+        return [_without_null(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    table = {key: _without_null(item) for key, item in value.items() if not (key == "default" and _is_empty(item))}
+    forms = [form for form in table.get("anyOf", ()) if form != {"type": "null"}]
+    if len(forms) == 1 and len(table["anyOf"]) > 1:
+        return {**{key: item for key, item in table.items() if key != "anyOf"}, **forms[0]}
+    return {**table, "anyOf": forms} if "anyOf" in table else table
+
+
+def _is_empty(default: object) -> bool:
+    return default is None or (isinstance(default, dict) and None in default.values())

@@ -1,0 +1,69 @@
+"""`ixbench plan`: what a campaign comes down to, before a node is rented for it. Nothing is started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.host.contracts.command import Command
+
+if TYPE_CHECKING:
+    import argparse
+
+DESCRIPTION = """\
+Show the points that a campaign measures and the engines that it starts for them; nothing is started.
+
+Ports and folders are placeholders such as {port:http} until an engine starts. Points with equal launches share one.
+Secrets are shown as ***.
+"""
+
+EXAMPLES = (
+    "ixbench plan benchmarks.toml",
+    "ixbench plan benchmarks.toml --only 'vllm-*'",
+    "ixbench plan benchmarks.toml --set workload.seed=7 --json | jq '.launches[].argv'",
+)
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the campaign, a TOML file")
+    parser.add_argument("--json", action="store_true", help="print JSON; two calls give the same bytes")
+    parser.add_argument("--only", metavar="GLOB", action="append", default=[], help="only points whose id matches; may be repeated")
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="use another value: workload.seed=7; may be repeated",
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    import json
+    import sys
+
+    from ixbench.campaign.read import read_campaign
+    from ixbench.host.load import load_host
+    from ixbench.plan.expand import make_plan
+    from ixbench.plan.select import select_points
+    from ixbench.plan.show import plan_json, plan_text
+
+    host = load_host()
+    campaign = read_campaign(arguments.file, host, overrides=arguments.overrides)
+    plan = select_points(make_plan(campaign, host), arguments.only)
+    if arguments.json:
+        print(json.dumps(plan_json(plan), indent=2))
+        return 0
+    print(f"{campaign.title}: {plan_text(plan)}")
+    for note in campaign.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return 0
+
+
+COMMAND = Command(
+    name="plan",
+    summary="show points, launches and commands without starting anything",
+    description=DESCRIPTION,
+    examples=EXAMPLES,
+    configure=_configure,
+    run=_run,
+)
