@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ixbench.api.hooks import hookimpl
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ixbench.api.measure import Check, Metric
+    from ixbench.api.report import Reporter
 
 
 @hookimpl
@@ -26,3 +27,11 @@ def ixbench_checks() -> Iterable[Check]:
     from ixbench_plugins.checks import CHECKS
 
     return CHECKS
+
+
+@hookimpl
+def ixbench_reporters() -> Iterable[Reporter[Any]]:
+    """Return the built-in reporters."""
+    from ixbench_plugins.reporters import REPORTERS
+
+    return REPORTERS

@@ -42,7 +42,7 @@ def _run(arguments: argparse.Namespace) -> int:
     views = load_runs(paths, host)
     names = read_names(arguments.use, arguments.set, views[0].report.use)
     overrides = read_overrides(arguments.set, [item.reporter.name for item in choose_reporters(names, host)])
-    views = tuple(replace(view, report=overrides.apply(view.report)) for view in views)
+    views = tuple(replace(view, report=overrides.apply(view.report, host)) for view in views)
     if arguments.recompute:
         views = tuple(
             recompute(view, RunReader(path), host, lambda text: print(f"note: {text}", file=sys.stderr)) if is_run_folder(path) else view

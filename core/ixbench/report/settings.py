@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import tomli
 
 from ixbench.campaign.overrides import parse_override, parse_scalar
-from ixbench.campaign.schema import ReportTable
-from ixbench.campaign.validate import check
+from ixbench.campaign.settings import report_settings
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.run import ReportSettings
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ixbench.campaign.keypath import KeyPath
+    from ixbench.host.host import Host
 
 KEYS = tuple(field.name for field in fields(ReportSettings))
 LISTS = frozenset({"rungs", "use", "scope"})
@@ -34,32 +34,32 @@ class Overrides:
     options: Mapping[str, Mapping[str, Any]]
     """Options by reporter."""
 
-    def apply(self, settings: ReportSettings) -> ReportSettings:
+    def apply(self, settings: ReportSettings, host: Host) -> ReportSettings:
         """Return the settings with the keys of [report] replaced.
+
+        Where the rungs are, and the primary one is not among the new ones, the nearest to 50 takes its place.
 
         :raises InputError: for every value that is not allowed.
         """
         if not self.report:
             return settings
-        current: dict[str, Any] = {key: getattr(settings, key) for key in KEYS}
+        current: dict[str, Any] = {key: getattr(settings, key) for key in KEYS if key != "use"}
         table = {key: list(value) if isinstance(value, tuple) else value for key, value in current.items()} | dict(self.report)
-        checked, faults = check(ReportTable, table, _where)
-        if checked is None:
-            raise InputError(faults.values())
-        values: dict[str, Any] = {key: getattr(checked, key) for key in KEYS}
-        values |= {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
-        return ReportSettings(**values)
+        rungs = self.report.get("rungs", ())
+        if "primary" not in self.report and isinstance(rungs, list) and rungs and settings.primary not in rungs:
+            del table["primary"]
+        changed, faults = report_settings(table, host, _where, default_axis=settings.axis)
+        if changed is None:
+            raise InputError(faults)
+        return changed if "use" in self.report else replace(changed, use=settings.use)
 
 
-def apply_overrides(settings: ReportSettings, sets: Sequence[str], reporters: Collection[str] = ()) -> tuple[ReportSettings, Overrides]:
-    """Return the settings as `--set` changes them, and everything that `--set` said.
+def apply_overrides(settings: ReportSettings, sets: Sequence[str], host: Host) -> ReportSettings:
+    """Return the settings as `--set KEY=VALUE` with keys of [report] changes them.
 
-    :param sets: KEY=VALUE each.
-    :param reporters: names that may stand before a dot.
-    :raises InputError: for every text that is no such thing or sets what is not allowed, all at once.
+    :raises InputError: for every text that is no such thing or sets what is not allowed.
     """
-    overrides = read_overrides(sets, reporters)
-    return overrides.apply(settings), overrides
+    return read_overrides(sets, ()).apply(settings, host)
 
 
 def read_overrides(sets: Sequence[str], reporters: Collection[str]) -> Overrides:

@@ -10,7 +10,7 @@ from ixbench.model.result import Accounting, Axis, ClientReport, PointIdentity, 
 from ixbench.model.run import ReportSettings, RunView
 
 if TYPE_CHECKING:
-    from ixbench.model.result import Failure, Metrics
+    from ixbench.model.result import Failure, Metrics, MetricValue
 
 SAMPLE_SKU = Sku(sku="mi355x", name="AMD Instinct MI355X", vendor="amd", hbm_gb=288.0, all_in_kw=2.09)
 SAMPLE_QUOTES = (
@@ -34,6 +34,7 @@ def sample_point(
     *,
     speed_tok_s_user: float | None,
     rate_tok_s_gpu: float | None,
+    rate_tok_s: float | None = None,
     successes: int = 200,
     verdict: Verdict | None = None,
     failure: Failure | None = None,
@@ -45,7 +46,8 @@ def sample_point(
 
     :param speed_tok_s_user: the speed axis; None for a point without any answer.
     :param rate_tok_s_gpu: all tokens a second and GPU; None where the number of GPUs is not known.
-    :param identity: fields of `PointIdentity` that differ from one eighth of an MI355X node under vLLM.
+    :param rate_tok_s: the same for the whole system, where it does not follow from the GPUs.
+    :param identity: fields of `PointIdentity` that differ from a node of MI355X under vLLM.
     """
     gpus = identity.get("gpus", 8)
     concurrency = identity.get("concurrency", 8)
@@ -70,7 +72,11 @@ def sample_point(
         identity=PointIdentity(**known | identity),
         verdict=verdict or Verdict(status="valid"),
         failure=failure,
-        metrics=_metrics(speed_tok_s_user, rate_tok_s_gpu, successes, concurrency) if speed_tok_s_user else {},
+        metrics=_metrics(
+            speed_tok_s_user, rate_tok_s_gpu, rate_tok_s or (rate_tok_s_gpu or 0) * (gpus or 0) or None, successes, concurrency
+        )
+        if speed_tok_s_user
+        else {},
         accounting=Accounting(requests=successes, ok=successes, warmup=2 * (concurrency or 0)) if failure is None else Accounting(),
         axis=Axis(name="tpot", percentile="median", tok_s_user=speed_tok_s_user),
         client=ClientReport(floor_s=0.0007, lag_s=0.0011, cpu_s=3.2, clock="read"),
@@ -101,28 +107,30 @@ def too_short(successes: int, limit: float = 30) -> Verdict:
     return Verdict(status="invalid", reasons=(Reason(code="too_short", value=successes, limit=limit, text=text),))
 
 
-def _metrics(speed: float, rate: float | None, successes: int, concurrency: int | None) -> Metrics:
-    tpot = 1.0 / speed
-    per_gpu = {part: rate * share if rate is not None else None for part, share in _SHARES.items()}
+def _metrics(speed: float, rate: float | None, system_rate: float | None, successes: int, concurrency: int | None) -> Metrics:
+    tpot = _spread(1 / speed, successes)
     return {
         "ttft_s": _spread(0.25, successes),
-        "tpot_s": _spread(tpot, successes),
-        "e2el_s": _spread(0.25 + 127 * tpot, successes),
-        "speed_tok_s_user": {part: None if part == "n" else 1.0 / value for part, value in _spread(tpot, successes).items() if value},
-        "throughput_tok_s_gpu": per_gpu,
-        "throughput_tok_s": {part: value * 8 if value is not None else speed * 8 for part, value in per_gpu.items()},
-        "requests_per_s": 8.0 * speed / 128,
-        "concurrency_mean": concurrency and concurrency * 0.97,
+        "e2el_s": _spread(0.25 + 127 / speed, successes),
+        "tpot_s": tpot,
+        "speed_tok_s_user": {part: value if part == "n" else 1 / value for part, value in tpot.items()},
+        "input_tokens": _spread(1024, successes) | {"sum": 1024 * successes},
+        "output_tokens": _spread(128, successes) | {"sum": 128 * successes},
+        "cache_hit_share": {"measured": 0.25, "theoretical": None, "server": None},
+        "throughput_tok_s": _by_kind(system_rate),
+        "throughput_tok_s_gpu": _by_kind(rate),
+        "requests_per_s": system_rate / (1024 + 128) if system_rate else None,
+        "concurrency_mean": concurrency * 0.97 if concurrency else None,
         "failed_share": 0.0,
-        "cache_hit_share": {"measured": 0.0, "theoretical": None, "server": None},
-        "output_tokens": 128 * successes,
-        "input_tokens": 1024 * successes,
     }
 
 
-_SHARES = {"total": 1.0, "input": 8 / 9, "output": 1 / 9, "computed": 1.0}
+def _by_kind(total: float | None) -> dict[str, MetricValue]:
+    """Eight input tokens for each output token, a quarter of them cached."""
+    shares = {"total": 1.0, "input": 8 / 9, "output": 1 / 9, "computed": 7 / 9}
+    return {kind: None if total is None else total * share for kind, share in shares.items()}
 
 
-def _spread(value: float, count: int) -> dict[str, float | int | None]:
+def _spread(value: float, count: int) -> dict[str, Any]:
     parts = {"mean": 1.02, "p50": 1.0, "p75": 1.1, "p90": 1.25, "p95": 1.4, "p99": 1.8, "min": 0.8, "max": 2.0}
     return {**{part: value * factor for part, factor in parts.items()}, "n": count}

@@ -1,0 +1,105 @@
+"""`console`: the whole result at a terminal's width: headline, ladder, costs, points and what to know about them."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+from rich.box import Box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ixbench.api.report import Artifact, OptionsModel, Reporter, build_cost_table, build_ladder, format_rate
+from ixbench_plugins.reporters.points import THIN_NOTE, PointRow, definitions, point_rows
+from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, TIER_HEADERS, TIER_NUMBERS, cost_sentences, rung_rows, tier_rows
+from ixbench_plugins.reporters.table import latency
+from ixbench_plugins.reporters.text import clean
+from ixbench_plugins.reporters.words import findings, headline, marked, notes, reading, title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ixbench.api.report import RunView
+
+_LINES = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+"""A rule below the headers and nothing else, in characters that every terminal has."""
+
+
+class ConsoleOptions(OptionsModel):
+    """How wide the text is."""
+
+    width: Annotated[int, Field(ge=60, le=400)] = 100
+    """Columns."""
+
+
+class ConsoleReporter(Reporter[ConsoleOptions]):
+    """The result at a terminal."""
+
+    name: ClassVar[str] = "console"
+    summary: ClassVar[str] = "headline, ladder, costs and points as plain text for a terminal"
+    Options = ConsoleOptions
+
+    def render(self, runs: Sequence[RunView], options: ConsoleOptions) -> Iterable[Artifact]:
+        """Return console.txt, to be shown too."""
+        yield Artifact(name="console.txt", content=_text(runs, options.width), show=True)
+
+
+def _text(runs: Sequence[RunView], width: int) -> str:
+    ladder = build_ladder(runs)
+    costs = build_cost_table(runs, ladder)
+    rows = point_rows(runs)
+    out = io.StringIO()
+    console = Console(file=out, width=width, color_system=None, force_terminal=False, highlight=False, legacy_windows=False, _environ={})
+
+    def say(*sentences: str) -> None:
+        for sentence in sentences:
+            console.print(Text(clean(sentence)))
+
+    say(title(ladder), headline(ladder))
+    console.print()
+    say(marked("Ladder", ladder))
+    console.print(_table(RUNG_HEADERS, rung_rows(ladder), RUNG_NUMBERS))
+    console.print()
+    say(marked(f"Costs at {costs.target:g} tok/s/user", ladder))
+    if costs.tiers:
+        console.print(_table(TIER_HEADERS, tier_rows(costs), TIER_NUMBERS))
+    say(*cost_sentences(costs))
+    console.print()
+    say(marked("Points", ladder))
+    several = len(runs) > 1
+    headers = ("point", "users", f"tok/s/user ({ladder.axis})", "TTFT p50", "TPOT p50", "tok/s/GPU", "tok/s", "verdict")
+    console.print(_table(headers, [_point_row(row, ladder.axis, several=several) for row in rows], range(1, 7)))
+    say(*(sentence for row in rows for sentence in row.sentences()))
+    say(*(f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing))
+    console.print()
+    say(*notes(ladder), *findings(ladder))
+    console.print()
+    say(*reading(ladder, runs), *definitions("ttft_s", "tpot_s", "throughput_tok_s"))
+    if any(row.is_thin(metric, "p50") for row in rows for metric in ("ttft_s", "tpot_s")):
+        say(THIN_NOTE)
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def _point_row(row: PointRow, axis: str, *, several: bool) -> tuple[str, ...]:
+    return (
+        f"{row.run.id}/{row.point.id}" if several else row.point.id,
+        row.load,
+        format_rate(row.speed(axis)),
+        latency(row, "ttft_s", "p50"),
+        latency(row, "tpot_s", "p50"),
+        format_rate(row.number("throughput_tok_s_gpu", "total")),
+        format_rate(row.number("throughput_tok_s", "total")),
+        row.verdict,
+    )
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int]) -> Table:
+    right = set(numbers)
+    table = Table(box=_LINES, show_edge=False, pad_edge=False)
+    for column, header in enumerate(headers):
+        table.add_column(Text(header), justify="right" if column in right else "left", overflow="fold", no_wrap=column in right)
+    for row in rows:
+        table.add_row(*(Text(clean(cell)) for cell in row))
+    return table

@@ -1,0 +1,88 @@
+"""The rows of the points, with numbers as stored: valid, invalid and failed ones, each with its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ixbench.api import measure
+from ixbench_plugins.metrics import METRICS
+from ixbench_plugins.reporters.words import SIMULATED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ixbench.api.report import PointResult, RunView
+
+AXIS_PARTS = {"median": "p50"}
+"""Axes whose name is not the name of the part."""
+LATENCIES = ("ttft_s", "tpot_s", "e2el_s")
+PERCENTILES = ("p50", "p90", "p99")
+KINDS = ("total", "input", "output", "computed")
+
+THIN_NOTE = "* fewer than 10 answers lie beyond this percentile: it may move a lot from run to run."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRow:
+    """One point."""
+
+    run: RunView
+    point: PointResult
+
+    @property
+    def load(self) -> str:
+        """Users at once, or sessions a second."""
+        identity = self.point.identity
+        if identity.concurrency is not None:
+            return str(identity.concurrency)
+        return f"{identity.rate:g}/s" if identity.rate is not None else "-"
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a few words, with the codes of its reasons."""
+        point = self.point
+        if point.failure is not None:
+            words = f"FAILED {point.failure.code}"
+        else:
+            codes = ", ".join(reason.code for reason in point.verdict.reasons)
+            words = {"valid": "valid", "valid_with_warnings": f"valid, warnings: {codes}", "invalid": f"INVALID {codes}"}[
+                point.verdict.status
+            ]
+        return f"{SIMULATED}, {words}" if point.evidence == "simulated" else words
+
+    def number(self, metric: str, part: str | None = None) -> float | None:
+        """Return a number of a metric as stored, or None."""
+        value = self.point.metrics.get(metric)
+        if part is not None:
+            value = value.get(part) if isinstance(value, dict) else None
+        return value if isinstance(value, int | float) else None
+
+    def speed(self, axis: str) -> float | None:
+        """Return the speed in tok/s/user on an axis."""
+        return self.number("speed_tok_s_user", AXIS_PARTS.get(axis, axis))
+
+    def is_thin(self, metric: str, percentile: str) -> bool:
+        """Say whether a percentile rests on fewer than 10 values beyond it."""
+        count = self.number(metric, "n")
+        return count is not None and percentile.startswith("p") and measure.thin(int(count), float(percentile[1:]))
+
+    def sentences(self) -> list[str]:
+        """Return why the point is not plainly valid, one sentence each."""
+        point = self.point
+        found = [f"{point.id}: {reason.code}: {reason.text}" for reason in point.verdict.reasons]
+        if point.failure is not None:
+            fix = f" {point.failure.fix}" if point.failure.fix else ""
+            found.insert(0, f"{point.id}: {point.failure.code}: {point.failure.cause}{fix}")
+        return found
+
+
+def definitions(*names: str) -> list[str]:
+    """Return what metrics mean, one sentence or two each."""
+    known = {metric.name: metric.definition for metric in METRICS}
+    return [f"{name}: {known[name]}" for name in names]
+
+
+def point_rows(runs: Sequence[RunView]) -> list[PointRow]:
+    """Return all points in the order of the runs and of their plans."""
+    return [PointRow(run=run, point=point) for run in runs for point in run.points]

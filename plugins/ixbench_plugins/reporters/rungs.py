@@ -1,0 +1,70 @@
+"""The rows of the ladder, as text, for every reporter that prints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api.report import format_rate, format_usd
+from ixbench_plugins.reporters.text import MISSING
+from ixbench_plugins.reporters.words import read
+
+if TYPE_CHECKING:
+    from ixbench.api.report import CostTable, Ladder
+
+RUNG_HEADERS = ("tok/s/user", "tok/s/GPU", "$/M tokens", "engine", "precision", "read", "points")
+RUNG_NUMBERS = (0, 1, 2)
+"""Columns that hold numbers."""
+
+TIER_HEADERS = ("tier", "$/GPU-hour", "$/M tokens", "$/M computed", "$/M output", "as of")
+TIER_NUMBERS = (1, 2, 3, 4)
+
+
+def rung_rows(ladder: Ladder) -> list[tuple[str, ...]]:
+    """Return one row a rung; what the frontier does not reach is `-`, with the nearest miss beside it."""
+    return [
+        (
+            f"{rung.target:g}",
+            format_rate(rung.tok_s_gpu),
+            format_usd(rung.usd_per_mtok),
+            rung.engine or MISSING,
+            rung.precision or MISSING,
+            read(rung, ladder),
+            ", ".join(rung.points) or MISSING,
+        )
+        for rung in ladder.rungs
+    ]
+
+
+def tier_rows(table: CostTable) -> list[tuple[str, ...]]:
+    """Return one row a tier of the price book."""
+    return [
+        (
+            tier.tier,
+            f"${tier.usd_per_gpu_hour:,.2f}",
+            format_usd(tier.usd_per_mtok),
+            format_usd(tier.usd_per_mtok_computed),
+            format_usd(tier.usd_per_mtok_output),
+            tier.as_of or ("custom" if tier.book == "custom" else MISSING),
+        )
+        for tier in table.tiers
+    ]
+
+
+def cost_sentences(table: CostTable) -> list[str]:
+    """Return what the cost table rests on, or why it is empty."""
+    if table.reason is not None:
+        return [f"No costs: {table.reason}"]
+    shares = [f"{words} {share:.1%}" for words, share in _shares(table) if share is not None]
+    engine = f"{table.engine} ({table.precision})" if table.precision else f"{table.engine}"
+    return [
+        f"At {table.target:g} tok/s/user: {format_rate(table.tok_s_gpu)} tok/s/GPU with {engine} ({table.status}), "
+        f"from {', '.join(table.points)}.",
+        "$/M tokens (basis total) is USD per GPU-hour x 1,000,000 / (3600 x tok/s/GPU); computed is without cached input.",
+        table.basis_note,
+        *([f"Shares of all tokens: {', '.join(shares)}."] if shares else []),
+        *([f"Measured cache-hit share of the input: {table.cache_hit_share:.1%}."] if table.cache_hit_share is not None else []),
+    ]
+
+
+def _shares(table: CostTable) -> tuple[tuple[str, float | None], ...]:
+    return ("output", table.output_share), ("computed", table.computed_share)

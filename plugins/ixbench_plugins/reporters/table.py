@@ -1,0 +1,164 @@
+"""`table`: every point with its numbers and its verdict, as CSV, Markdown and JSON. CSV and JSON hold seconds and full precision."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, ClassVar
+
+from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate
+from ixbench_plugins.reporters.points import KINDS, LATENCIES, PERCENTILES, THIN_NOTE, PointRow, definitions, point_rows
+from ixbench_plugins.reporters.text import MISSING, clean, escape, json_text, markdown_list, markdown_table
+from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ixbench.api.report import RunView
+
+Cell = str | int | float | bool | None
+
+_SHOWN = {"ttft_s": "TTFT", "tpot_s": "TPOT", "e2el_s": "E2EL"}
+_DEFINED = (
+    "ttft_s",
+    "tpot_s",
+    "e2el_s",
+    "speed_tok_s_user",
+    "throughput_tok_s_gpu",
+    "throughput_tok_s",
+    "requests_per_s",
+    "concurrency_mean",
+)
+_NO_GPUS_NOTE = "tok/s/GPU is not known for points without a number of GPUs: say it with --gpus or [hardware] gpus."
+_FORMULA_STARTS = ("=", "+", "-", "@")
+_FIRST_NUMBER = 4
+"""Columns before it hold words."""
+
+
+class TableOptions(OptionsModel):
+    """No options."""
+
+
+class TableReporter(Reporter[TableOptions]):
+    """All points."""
+
+    name: ClassVar[str] = "table"
+    summary: ClassVar[str] = "every point with percentiles, rates and verdict, invalid and failed ones included (csv, md, json)"
+    Options = TableOptions
+
+    def render(self, runs: Sequence[RunView], options: TableOptions) -> Iterable[Artifact]:
+        """Return table.csv, table.md and table.json."""
+        del options
+        rows = point_rows(runs)
+        axis = runs[0].report.axis
+        yield Artifact(name="table.csv", content=_csv(rows, axis))
+        yield Artifact(name="table.md", content="\n".join(_markdown(rows, runs, axis)) + "\n")
+        points = [cells(row, axis) | {"reasons": row.sentences()} for row in rows]
+        missing = {run.id: list(run.missing) for run in runs if run.missing}
+        yield Artifact(name="table.json", content=json_text({"axis": axis, "points": points, "missing": missing}))
+
+
+def cells(row: PointRow, axis: str) -> dict[str, Cell]:
+    """Return a point as named cells: units in the names, seconds and full precision, None for what is not known."""
+    point, identity, counts = row.point, row.point.identity, row.point.accounting
+    found: dict[str, Cell] = {
+        "run": row.run.id,
+        "point": point.id,
+        "evidence": point.evidence,
+        "verdict": "failed" if point.failure else point.verdict.status,
+        "codes": " ".join([point.failure.code] if point.failure else [reason.code for reason in point.verdict.reasons]),
+        "model": identity.model,
+        "precision": identity.precision,
+        "hardware": identity.hardware,
+        "gpus": identity.gpus,
+        "engine": identity.engine,
+        "engine_version": identity.engine_version,
+        "workload": identity.workload,
+        "kv_offload": identity.kv_offload,
+        "spec_method": identity.spec_method,
+        "tensor_parallel": identity.tensor_parallel,
+        "concurrency": identity.concurrency,
+        "rate_per_s": identity.rate,
+        "axis": axis,
+        "axis_tok_s_user": row.speed(axis),
+    }
+    for name in LATENCIES:
+        for percentile in PERCENTILES:
+            found[f"{name.removesuffix('_s')}_{percentile}_s"] = row.number(name, percentile)
+            found[f"{name.removesuffix('_s')}_{percentile}_thin"] = row.is_thin(name, percentile)
+    found |= {f"{kind}_tok_s_gpu": row.number("throughput_tok_s_gpu", kind) for kind in KINDS}
+    found |= {f"{kind}_tok_s": row.number("throughput_tok_s", kind) for kind in KINDS}
+    found |= {
+        "requests_per_s": row.number("requests_per_s"),
+        "concurrency_mean": row.number("concurrency_mean"),
+        "requests": counts.requests,
+        "ok": counts.ok,
+        "failed": sum(counts.failed.values()),
+        "cancelled": counts.cancelled,
+        "client_floor_s": point.client.floor_s if point.client else None,
+        "client_lag_s": point.client.lag_s if point.client else None,
+    }
+    return found
+
+
+def _csv(rows: Sequence[PointRow], axis: str) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    if not rows:
+        return ""
+    tables = [cells(row, axis) for row in rows]
+    writer.writerow(tables[0])
+    writer.writerows([_csv_cell(value) for value in table.values()] for table in tables)
+    return out.getvalue()
+
+
+def _csv_cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return repr(value)
+    text = clean(value)
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text  # a spreadsheet would run it
+
+
+def _markdown(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) -> Iterator[str]:
+    simulated = any(run.evidence == "simulated" for run in runs)
+    name = f"Points: {runs[0].title}" if len(runs) == 1 else f"Points of {len(runs)} runs"
+    yield from (f"# {escape(f'{name} ({SIMULATED})' if simulated else name)}", "")
+    several = len(runs) > 1
+    latencies = [f"{_SHOWN[metric]} {percentile}" for metric in LATENCIES for percentile in PERCENTILES]
+    headers = ("point", "engine", "precision", "verdict", "users", f"tok/s/user ({axis})", *latencies)
+    headers += ("tok/s/GPU", "tok/s", "output tok/s", "requests/s", "in flight", "ok / requests")
+    table = [_markdown_row(row, axis, several=several) for row in rows]
+    yield from markdown_table(headers, table, right=range(_FIRST_NUMBER, len(headers)))
+    notes = [SIMULATED_NOTE] if simulated else []
+    notes += [sentence for row in rows for sentence in row.sentences()]
+    notes += [f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing]
+    if any(row.is_thin(name, percentile) for row in rows for name in LATENCIES for percentile in PERCENTILES):
+        notes.append(THIN_NOTE)
+    if any(row.point.identity.gpus is None for row in rows):
+        notes.append(_NO_GPUS_NOTE)
+    if notes:
+        yield from ("", "## Notes", "", *markdown_list(notes))
+    yield from ("", "## Definitions", "", *markdown_list(definitions(*_DEFINED)))
+
+
+def _markdown_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
+    point, counts = row.point, row.point.accounting
+    line = [f"{row.run.id}/{point.id}" if several else point.id, point.identity.engine, point.identity.precision or MISSING, row.verdict]
+    line += [row.load, format_rate(row.speed(axis))]
+    line += [latency(row, name, percentile) for name in LATENCIES for percentile in PERCENTILES]
+    line += [format_rate(row.number("throughput_tok_s_gpu", "total"))]
+    line += [format_rate(row.number("throughput_tok_s", kind)) for kind in ("total", "output")]
+    line += [format_rate(row.number("requests_per_s")), format_rate(row.number("concurrency_mean"))]
+    return [*line, f"{counts.ok} / {counts.requests}"]
+
+
+def latency(row: PointRow, metric: str, percentile: str) -> str:
+    """Return a percentile of a latency for print, with `*` where too few answers lie beyond it."""
+    value = row.number(metric, percentile)
+    if value is None:
+        return MISSING
+    return format_latency(Seconds(value)) + ("*" if row.is_thin(metric, percentile) else "")

@@ -1,0 +1,157 @@
+"""How a ladder is put into sentences: the headline, how it was read, at which prices, and what was left out. Plain text throughout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api.report import format_hourly, format_latency, format_rate, format_usd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ixbench.api.report import BestLatency, Ladder, LadderRung, Quote, RunView
+
+SIMULATED = "SIMULATED"
+SIMULATED_NOTE = f"{SIMULATED}: numbers marked so come from a model of an engine; no engine ran and nothing was measured."
+
+_INTERPOLATION = {
+    "steffen": "Between two points the rate is read from a monotone cubic through the frontier (steffen) and marked interpolated.",
+    "linear": "Between two points the rate is read from the straight line between them (linear) and marked interpolated.",
+    "step": "Between two points the next faster measured point stands for the target (step) and is marked meets.",
+}
+_RANGE = {
+    "in_range": "Targets slower than the slowest point are left open (in_range).",
+    "min_slo": "Targets slower than the slowest point are met by that point (min_slo).",
+}
+_POLICY = {
+    "max_throughput": "Of several curves the one with the highest rate answers for a target (max_throughput).",
+    "min_cost": "Of several curves the one with the lowest cost answers for a target (min_cost).",
+    "priority": "Speculative fp4, speculative fp8, standard fp4 and standard fp8 answer in this order; others do not compete (priority).",
+}
+
+_MISSES = {
+    "unreachable": "unreachable",
+    "below_range": "below range",
+    "no_points": "no points",
+    "no_curve": "no curve",
+}
+
+
+def title(ladder: Ladder) -> str:
+    """Return the title, marked where a point was simulated."""
+    return marked(ladder.title, ladder)
+
+
+def marked(text: str, ladder: Ladder) -> str:
+    """Return the text, marked where a point of the ladder was simulated."""
+    return f"{text} ({SIMULATED})" if ladder.evidence == "simulated" else text
+
+
+def headline(ladder: Ladder) -> str:
+    """Return the answer in one sentence: what a GPU sustains at the primary rung, with which engine and at what cost."""
+    rung = ladder.primary
+    target = f"{rung.target:g} tok/s/user"
+    if rung.tok_s_gpu is None:
+        return f"At {target}: {read(rung, ladder)}."
+    cost = f", {format_usd(rung.usd_per_mtok)} per million tokens ({ladder.tier})" if rung.usd_per_mtok is not None else ""
+    engine = f"{rung.engine} ({rung.precision})" if rung.precision else f"{rung.engine}"
+    return f"At {target}: {format_rate(rung.tok_s_gpu)} tok/s/GPU with {engine}{cost}; {read(rung, ladder)}."
+
+
+def read(rung: LadderRung, ladder: Ladder) -> str:
+    """Return how a rung's value came about, or why there is none, with the nearest miss."""
+    if rung.status in _MISSES:
+        words = "no rate per GPU" if not ladder.rates_known and ladder.configs else f"{_MISSES[rung.status]}{_nearest(rung)}"
+    elif rung.status == "meets_slo":
+        words = f"meets, at {format_rate(rung.at_tok_s_user)} tok/s/user"
+    else:
+        words = rung.status + (", of two points" if rung.two_knots else "")
+    simulated = any(curve.key == rung.curve and curve.evidence == "simulated" for curve in ladder.curves)
+    return f"{words}, {SIMULATED}" if simulated else words
+
+
+def _nearest(rung: LadderRung) -> str:
+    if rung.status == "unreachable" and rung.fastest_tok_s_user is not None:
+        return f": fastest point {format_rate(rung.fastest_tok_s_user)} tok/s/user"
+    if rung.status == "below_range" and rung.slowest_tok_s_user is not None:
+        return f": slowest point {format_rate(rung.slowest_tok_s_user)} tok/s/user"
+    return ""
+
+
+def reading(ladder: Ladder, runs: Sequence[RunView]) -> list[str]:
+    """Return how to read the ladder: axis, basis, interpolation, range, policy, scope and prices."""
+    statistic = "the mean" if ladder.axis == "mean" else f"the {ladder.axis}"
+    return [
+        f"tok/s/user (speed, axis {ladder.axis}): 1 / {statistic} of TPOT, the time per output token after the first, "
+        "over the successes of a point.",
+        "tok/s/GPU (rate, basis total): all tokens, input with cached input plus output, per second and reserved GPU.",
+        _INTERPOLATION[ladder.interpolation],
+        _RANGE[ladder.range],
+        _POLICY[ladder.policy],
+        _scope(ladder),
+        *prices(runs),
+    ]
+
+
+def _scope(ladder: Ladder) -> str:
+    scopes = {"all": "all engines", "community": "community engines (vllm, sglang)"}
+    words = scopes.get(ladder.scope, ladder.scope) if isinstance(ladder.scope, str) else ", ".join(ladder.scope)
+    return f"Scope: {words}; {_count(ladder.excluded, 'curve')} left out by it."
+
+
+def prices(runs: Sequence[RunView]) -> Iterator[str]:
+    """Yield one sentence for each price in use, or one that says that there is none."""
+    quotes = dict.fromkeys(quote for run in runs for quote in run.quotes)
+    if not quotes:
+        yield "Costs: no price is known, so they are left out."
+    for quote in quotes:
+        yield f"Price: {price(quote)}."
+
+
+def price(quote: Quote) -> str:
+    """Return a price with its book and date; one of the user's own says so."""
+    amount = f"{quote.label} {format_hourly(quote.usd_per_gpu_hour)} per GPU-hour"
+    if quote.book == "custom":
+        return f"{amount}, a custom price"
+    dated = f", as of {quote.as_of}" if quote.as_of else ""
+    return (
+        f"{amount} for {quote.sku}, book {quote.book}{dated} ({quote.source})"
+        if quote.source
+        else f"{amount} for {quote.sku}, book {quote.book}{dated}"
+    )
+
+
+def findings(ladder: Ladder) -> Iterator[str]:
+    """Yield what else the points say: the peak, the best latencies, how many there are, and what was left out."""
+    if ladder.peak is not None:
+        peak = ladder.peak
+        yield f"Peak: {format_rate(peak.tok_s_gpu)} tok/s/GPU at {format_rate(peak.tok_s_user)} tok/s/user ({peak.point}, {peak.engine})."
+    best = [f"{name} {format_latency(found.s)} ({found.point})" for name, found in _latencies(ladder)]
+    if best:
+        apart = "; the smallest of each, not one run" if len(best) > 1 and len({found.point for _, found in _latencies(ladder)}) > 1 else ""
+        yield f"Best median latencies: {', '.join(best)}{apart}."
+    engines = ", ".join(ladder.engines) or "none"
+    dates = f", {ladder.dates[0]}" + (f" to {ladder.dates[-1]}" if ladder.dates[0] != ladder.dates[-1] else "") if ladder.dates else ""
+    yield f"Counted: {_count(ladder.configs, 'point')}; engines {engines}; precisions {', '.join(ladder.precisions) or 'not known'}{dates}."
+    left = ladder.left_out
+    gone = [
+        f"{number} {words}"
+        for number, words in ((left.invalid, "invalid"), (left.failed, "failed"), (left.missing, "not finished"))
+        if number
+    ]
+    if gone:
+        yield f"Not on the ladder: {', '.join(gone)}; see the table of points."
+
+
+def _latencies(ladder: Ladder) -> list[tuple[str, BestLatency]]:
+    return [(name, found) for name, found in (("TTFT", ladder.best_ttft), ("TPOT", ladder.best_tpot)) if found is not None]
+
+
+def notes(ladder: Ladder) -> list[str]:
+    """Return what the reader must not miss: first that it was simulated, then differences that were let pass, then the ladder's notes."""
+    simulated = [SIMULATED_NOTE] if ladder.evidence == "simulated" else []
+    return [*simulated, *(f"Let pass on demand: {text}" for text in ladder.mismatches), *ladder.notes]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
