@@ -27,8 +27,8 @@ from ixbench.frontier.inverse import fastest_speed
 from ixbench.frontier.rung import read_rung
 from ixbench.frontier.select import Curve, is_speculative, select
 from ixbench.frontier.steffen import slopes
-from ixbench.measure.failure import BadRecordError, classify
 from ixbench.measure.definition import Measurement
+from ixbench.measure.failure import BadRecordError, classify
 from ixbench.measure.percentile import percentile, percentile_ranks
 from ixbench.measure.point import accounting, axis_of, measure, token_sums
 from ixbench.measure.request import request_times

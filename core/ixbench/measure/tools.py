@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ixbench.measure.request import request_times
-from ixbench.model.record import CONTENT_KINDS
+from ixbench.measure.request import refuse_backwards, request_times
+from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, UNKNOWN_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from ixbench.model.record import Chunk, ChunkKind, RequestRecord
+    from ixbench.model.record import RequestRecord
 
 Reading = dict[str, float | list[float] | None]
 """A tool's numbers of one request by its own names, in seconds; None where the tool has none."""
 
-_CHOICES: frozenset[ChunkKind] = frozenset({"role", "finish", *CONTENT_KINDS})
-_SPOKEN: frozenset[ChunkKind] = frozenset({"text", "think"})
+_CONTENT = frozenset(map(CHUNK_KINDS.index, CONTENT_KINDS))
+_SPOKEN = frozenset(map(CHUNK_KINDS.index, ("text", "think")))
+_CHOICES = _CONTENT | frozenset(map(CHUNK_KINDS.index, ("role", "finish")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +43,16 @@ class _Stream:
         return ((self.stamps[-1] if until is None else until) - self.stamps[0]) / 1e9 / (n - skip)
 
 
-def _stream(record: RequestRecord, kinds: Collection[ChunkKind]) -> _Stream:
-    return _Stream(send=record.send_ns, stamps=[chunk.ns for chunk in record.chunks if chunk.kind in kinds])
+def _stream(record: RequestRecord, codes: Collection[int]) -> _Stream:
+    chunks = record.chunks
+    return _Stream(send=record.send_ns, stamps=[ns for ns, code in zip(chunks.ns, chunks.kind, strict=True) if code in codes])
 
 
-def _content(record: RequestRecord) -> list[Chunk]:
-    return [chunk for chunk in record.chunks if chunk.kind in CONTENT_KINDS]
+def _content_tokens(record: RequestRecord) -> list[int | None]:
+    """Return the tokens of each content chunk, None where they were not counted."""
+    chunks = record.chunks
+    counts = (count for count, code in zip(chunks.tokens, chunks.kind, strict=True) if code in _CONTENT)
+    return [None if count == UNKNOWN_TOKENS else count for count in counts]
 
 
 def _closed(record: RequestRecord) -> float:
@@ -56,7 +61,7 @@ def _closed(record: RequestRecord) -> float:
 
 def _chunk_tokens(record: RequestRecord) -> int | None:
     """Return the tokens of all content chunks, None unless each one is counted."""
-    counts = [chunk.tokens for chunk in _content(record)]
+    counts = _content_tokens(record)
     return sum(count for count in counts if count is not None) if counts and None not in counts else None
 
 
@@ -120,7 +125,7 @@ def guidellm(record: RequestRecord) -> Reading:
 
     Tokens: usage, else a local tokenizer, else the number of content chunks.
     """
-    chunks = _stream(record, CONTENT_KINDS)
+    chunks = _stream(record, _CONTENT)
     n = _first_known(record.usage_output, record.local_output, len(chunks.stamps))
     last = chunks.since_send(-1)
     return {
@@ -136,7 +141,8 @@ def inference_perf(record: RequestRecord) -> Reading:
 
     Tokens: its own tokenizer by default; a chunk that nobody counted is taken as one token.
     """
-    tokens = [chunk.ns for chunk in _content(record) for _ in range(1 if chunk.tokens is None else chunk.tokens)]
+    chunks = zip(_stream(record, _CONTENT).stamps, _content_tokens(record), strict=True)
+    tokens = [ns for ns, count in chunks for _ in range(1 if count is None else count)]
     stream = _Stream(send=record.send_ns, stamps=tokens)
     return {
         "ttft": stream.since_send(0),
@@ -151,7 +157,7 @@ def aiperf(record: RequestRecord) -> Reading:
 
     Tokens: its own tokenizer by default.
     """
-    chunks = _stream(record, CONTENT_KINDS)
+    chunks = _stream(record, _CONTENT)
     return {
         "ttft": chunks.since_send(0),
         "e2el": chunks.since_send(-1),
@@ -162,8 +168,8 @@ def aiperf(record: RequestRecord) -> Reading:
 
 def mlperf_endpoints(record: RequestRecord) -> Reading:
     """MLPerf Endpoints: the tokens of the first chunk are left out of the time per token; undefined where nobody counted them."""
-    chunks = _stream(record, CONTENT_KINDS)
-    skip = next((chunk.tokens for chunk in _content(record)), None)
+    chunks = _stream(record, _CONTENT)
+    skip = next(iter(_content_tokens(record)), None)
     return {
         "ttft": chunks.since_send(0),
         "e2el": chunks.since_send(-1),
@@ -173,7 +179,7 @@ def mlperf_endpoints(record: RequestRecord) -> Reading:
 
 def inferencex_agentx(record: RequestRecord) -> Reading:
     """InferenceX's agentic benchmark: AIPerf with the server's counts; TPOT and inter-token latency are one list."""
-    chunks = _stream(record, CONTENT_KINDS)
+    chunks = _stream(record, _CONTENT)
     tpot = chunks.per_token(record.usage_output)
     return {"ttft": chunks.since_send(0), "e2el": chunks.since_send(-1), "tpot": tpot, "itl_request": tpot}
 
@@ -198,5 +204,5 @@ def read_as(tool: str, record: RequestRecord) -> Reading:
     :raises BadRecordError: if the record's stamps go backwards.
     :raises KeyError: if the tool is unknown.
     """
-    request_times(record)  # refuses stamps that go backwards, whoever's rules are asked for
+    refuse_backwards((record,))
     return TOOLS[tool](record)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ixbench.host.load import load_host
+from ixbench.measure.point import measure
+from ixbench.testing.records import sample_measurement, sample_record
+from ixbench_plugins.metrics import METRICS
+
+PARTS = ["mean", "p50", "p75", "p90", "p95", "p99", "min", "max", "n"]
+TIMES = ["ttft_s", "ttfa_s", "e2el_s", "tpot_s", "tpot_tail_s", "icl_s", "stall_s", "connect_s", "task_time_s"]
+LATENESS = ["dispatch_delay_s", "ttft_sched_s", "e2el_sched_s"]
+SPEEDS = ["speed_tok_s_user", "e2e_norm_tok_s_user"]
+SUMMARIES = [*TIMES, *LATENESS, *SPEEDS]
+COUNTS = ["input_tokens", "output_tokens", "cached_tokens"]
+RATES = ["throughput_tok_s_gpu", "throughput_tok_s"]
+NUMBERS = ["span_s", "requests_per_s", "concurrency_mean", "failed_share", "length_error_share"]
+
+
+def ten(**changes):
+    """Return ten successes sent every 100 ms, the i-th with a gap of 10 + i ms, as they cached three quarters of their prompts."""
+    records = [
+        sample_record(f"r{i}", send_s=i / 10, ttft_s=0.15 + i / 100, gap_s=0.01 + i / 1000, chunks=20, usage_input=2000, usage_cached=1500)
+        for i in range(10)
+    ]
+    return sample_measurement(records, **{"gpus": 8} | changes)
+
+
+@pytest.fixture
+def metrics():
+    return measure(ten(), METRICS)
+
+
+def test_the_host_gets_them_from_the_hook():
+    found = {metric.name for metric in load_host().metrics()}
+    assert {metric.name for metric in METRICS} <= found
+
+
+def test_loading_them_loads_no_numpy():
+    code = "import sys, ixbench_plugins.metrics, ixbench_plugins.checks; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "False"
+
+
+def test_every_metric_says_what_it_is():
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+    for metric in METRICS:
+        assert metric.definition.endswith("."), metric.name
+        assert metric.unit, metric.name
+
+
+def test_the_shapes_of_point_json(metrics):
+    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *NUMBERS, "cache_hit_share"}
+    for name in SUMMARIES:
+        assert metrics[name] is None or list(metrics[name]) == PARTS, name
+    for name in COUNTS:
+        assert list(metrics[name]) == [*PARTS, "sum"], name
+    for name in RATES:
+        assert list(metrics[name]) == ["total", "input", "output", "computed"], name
+    assert list(metrics["cache_hit_share"]) == ["measured", "theoretical", "server"]
+
+
+def test_rates_of_ten_successes_on_eight_gpus(metrics):
+    assert metrics["span_s"] == pytest.approx(1.501)
+    assert metrics["throughput_tok_s_gpu"] == pytest.approx(
+        {"total": 20200 / 1.501 / 8, "input": 20000 / 1.501 / 8, "output": 200 / 1.501 / 8, "computed": 5200 / 1.501 / 8}
+    )
+    assert metrics["throughput_tok_s"] == pytest.approx({name: 8 * value for name, value in metrics["throughput_tok_s_gpu"].items()})
+    assert metrics["requests_per_s"] == pytest.approx(10 / 1.501)
+    assert metrics["concurrency_mean"] == pytest.approx(sum(0.15 + i / 100 + 19 * (0.01 + i / 1000) for i in range(10)) / 1.501)
+    assert metrics["cache_hit_share"] == {"measured": 0.75, "theoretical": None, "server": None}
+
+
+def test_percentiles_are_those_of_the_time_and_speeds_their_reciprocals(metrics):
+    assert metrics["ttft_s"]["p50"] == pytest.approx(0.195)
+    assert metrics["ttft_s"]["p90"] == pytest.approx(0.231)
+    assert metrics["tpot_s"]["p90"] == pytest.approx(0.0181)
+    assert metrics["speed_tok_s_user"]["p90"] == pytest.approx(1 / 0.0181)
+    assert metrics["speed_tok_s_user"]["p99"] < metrics["speed_tok_s_user"]["p50"]
+    assert metrics["icl_s"]["n"] == 190
+
+
+def test_without_gpus_only_the_per_gpu_figures_are_null():
+    metrics = measure(ten(gpus=None), METRICS)
+    assert metrics["throughput_tok_s_gpu"] == {"total": None, "input": None, "output": None, "computed": None}
+    assert metrics["throughput_tok_s"]["total"] == pytest.approx(20200 / 1.501)
+
+
+def test_nothing_measured_is_null_throughout_never_zero():
+    metrics = measure(sample_measurement([]), METRICS)
+    values = [part for value in metrics.values() for part in (value.values() if isinstance(value, dict) else [value])]
+    assert values
+    assert set(values) == {None}
+
+
+def test_failures_enter_no_latency_and_no_rate():
+    slow = sample_record("slow", ttft_s=50, usage_input=10**9, failure="truncated")
+    warm = sample_record("warm", ttft_s=50, phase="warmup")
+    with_failure = measure(sample_measurement([*ten().records, slow, warm], gpus=8), METRICS)
+    without = measure(ten(), METRICS)
+    changed = {name for name in without if without[name] != with_failure[name]}
+    assert changed == {"failed_share", "concurrency_mean"}
+    assert with_failure["failed_share"] == 1 / 11
+
+
+def test_answers_without_usage_have_latencies_but_no_rates():
+    metrics = measure(
+        sample_measurement([sample_record(usage_input=None, usage_output=None, usage_cached=None, usage_asked=False)]), METRICS
+    )
+    assert metrics["ttft_s"]["p50"] == 0.2
+    assert metrics["tpot_s"] is None
+    assert metrics["input_tokens"] is None
+    assert metrics["throughput_tok_s"]["output"] is None
+    assert metrics["cache_hit_share"]["measured"] is None
+
+
+def test_a_task_is_a_tree_whose_requests_all_succeeded():
+    records = [
+        sample_record("a1", tree_id="a", send_s=0),
+        sample_record("a2", tree_id="a", send_s=5),
+        sample_record("b1", tree_id="b", send_s=0),
+        sample_record("b2", tree_id="b", send_s=50, failure="truncated"),
+        sample_record("c1", tree_id="c", send_s=0, cancelled=True),
+    ]
+    times = measure(sample_measurement(records), METRICS)["task_time_s"]
+    assert (times["n"], times["mean"]) == (1, 5.82)
