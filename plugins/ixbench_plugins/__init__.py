@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ixbench.api.hooks import hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
+    from ixbench.api.engine import EngineAdapter, HardwareBook, PriceBook, Runtime, Signature
     from ixbench.api.measure import Check, Metric
     from ixbench.api.report import Reporter
+    from ixbench.api.workload import Workload
+
+
+@hookimpl
+def ixbench_engines() -> Iterable[EngineAdapter[Any]]:
+    """Return the built-in engine adapters."""
+    from ixbench_plugins.engines import ENGINES
+
+    return ENGINES
+
+
+@hookimpl
+def ixbench_runtimes() -> Iterable[Runtime]:
+    """Return where processes can run."""
+    from ixbench_plugins.runtimes import RUNTIMES
+
+    return RUNTIMES
+
+
+@hookimpl
+def ixbench_workloads() -> Iterable[Workload[Any]]:
+    """Return the built-in workloads."""
+    from ixbench_plugins.workloads import WORKLOADS
+
+    return WORKLOADS
 
 
 @hookimpl
@@ -27,6 +54,30 @@ def ixbench_checks() -> Iterable[Check]:
     from ixbench_plugins.checks import CHECKS
 
     return CHECKS
+
+
+@hookimpl
+def ixbench_hardware() -> Iterable[HardwareBook]:
+    """Return the SKU book, with detection."""
+    from ixbench_plugins.hardware import HARDWARE
+
+    return HARDWARE
+
+
+@hookimpl
+def ixbench_prices() -> Iterable[PriceBook]:
+    """Return the price books."""
+    from ixbench_plugins.prices import PRICES
+
+    return PRICES
+
+
+@hookimpl
+def ixbench_signatures() -> Iterable[Signature]:
+    """Return the failure signatures."""
+    from ixbench_plugins.signatures import SIGNATURES
+
+    return SIGNATURES
 
 
 @hookimpl
