@@ -266,7 +266,13 @@ def record_of(raw: Any, position: int = 0) -> RequestRecord:
     try:
         chunks = Chunks.of((ns, kind, tokens, size[0] if size else 0) for ns, kind, tokens, *size in raw["chunks"])
         names = [field.name for field in dataclasses.fields(RequestRecord) if field.name in raw and field.name != "chunks"]
-        ids: dict[str, Any] = {"req_id": f"record {position}", "session_id": f"{position}", "tree_id": f"{position}", "lane": None}
+        ids: dict[str, Any] = {
+            "req_id": f"record {position}",
+            "phase": "profile",
+            "session_id": f"{position}",
+            "tree_id": f"{position}",
+            "lane": None,
+        }
         record = RequestRecord(**ids | {name: raw[name] for name in names}, chunks=chunks)
         request_times(record)
     except (KeyError, TypeError, OverflowError, ValueError) as error:

@@ -28,7 +28,7 @@ AXIS_PERCENTILES = {"mean": "mean", "median": "p50", "p50": "p50", "p75": "p75",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSums:
-    """Tokens of all successes as the server counted them; None where one of them was not counted."""
+    """Tokens of all successes as the server counted them: 0 without any success, None where one of them was not counted."""
 
     input: int | None
     output: int | None
@@ -136,20 +136,20 @@ def window_s(measurement: Measurement) -> float | None:
 
 
 def token_sums(measurement: Measurement) -> TokenSums:
-    """Return the tokens of all successes; None throughout where there is no success."""
+    """Return the tokens of all successes."""
     successes = measurement.successes
     cached = [record.usage_cached for record in successes if record.usage_cached is not None]
     return TokenSums(
         input=_total(record.usage_input for record in successes),
         output=_total(record.usage_output for record in successes),
-        cached=sum(cached) if cached else None,
+        cached=sum(cached) if cached or not successes else None,
     )
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
     listed = list(counts)
     known = [count for count in listed if count is not None]
-    return sum(known) if known and len(known) == len(listed) else None
+    return sum(known) if len(known) == len(listed) else None
 
 
 def length_error(records: Iterable[RequestRecord]) -> float | None:

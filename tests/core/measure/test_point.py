@@ -140,7 +140,7 @@ def test_caching_is_unknown_where_no_answer_speaks_of_it():
     sums = token_sums(sample_measurement([sample_record(usage_cached=None)]))
     assert (sums.cached, sums.computed) == (None, None)
     none = token_sums(sample_measurement([]))
-    assert (none.input, none.output, none.cached) == (None, None, None)
+    assert (none.input, none.output, none.cached, none.computed) == (0, 0, 0, 0), "nothing was counted, and nothing was missed"
 
 
 def test_the_length_error_counts_answers_that_failed_by_it():
