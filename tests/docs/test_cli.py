@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from ixbench.cli.main import BUILT_IN
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+MADE_WITH = (3, 11)
 
 
 def page():
@@ -21,12 +20,12 @@ def page():
     return module.page()
 
 
-@pytest.mark.skipif(
-    sys.version_info[:2] != (3, 11), reason="argparse lays help out differently in each version of Python; the page is made with 3.11"
-)
 def test_the_page_is_up_to_date():
-    written = (DOCS / "cli.md").read_text(encoding="utf-8")
-    assert written == page(), "run python docs/make_cli.py"
+    written, made = (DOCS / "cli.md").read_text(encoding="utf-8"), page()
+    if sys.version_info[:2] != MADE_WITH:
+        # Other versions of argparse break the lines of long usages elsewhere.
+        written, made = written.split(), made.split()
+    assert written == made, "run python docs/make_cli.py"
 
 
 def test_every_command_has_a_section_and_no_other_has():
