@@ -21,7 +21,14 @@ def assert_snapshot(value: object, path: Path) -> None:
     :raises AssertionError: if they differ or there is no such file.
     """
     table = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    text = json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+    assert_text_snapshot(json.dumps(table, indent=2, ensure_ascii=False) + "\n", path)
+
+
+def assert_text_snapshot(text: str, path: Path) -> None:
+    """Compare a text with the content of a file.
+
+    :raises AssertionError: if they differ or there is no such file.
+    """
     if os.environ.get(UPDATE) == "1":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

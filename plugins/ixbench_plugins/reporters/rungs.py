@@ -56,13 +56,13 @@ def cost_sentences(table: CostTable) -> list[str]:
         return [f"No costs: {table.reason}"]
     shares = [f"{words} {share:.1%}" for words, share in _shares(table) if share is not None]
     engine = f"{table.engine} ({table.precision})" if table.precision else f"{table.engine}"
+    rate = f"{format_rate(table.tok_s_gpu)} tok/s/GPU with {engine} ({table.status})"
     return [
-        f"At {table.target:g} tok/s/user: {format_rate(table.tok_s_gpu)} tok/s/GPU with {engine} ({table.status}), "
-        f"from {', '.join(table.points)}.",
+        f"At {table.target:g} tok/s/user: {rate}, from {', '.join(table.points)}.",
         "$/M tokens (basis total) is USD per GPU-hour x 1,000,000 / (3600 x tok/s/GPU); computed is without cached input.",
         table.basis_note,
         *([f"Shares of all tokens: {', '.join(shares)}."] if shares else []),
-        *([f"Measured cache-hit share of the input: {table.cache_hit_share:.1%}."] if table.cache_hit_share is not None else []),
+        *([f"Share of the input that came from the cache: {table.cache_hit_share:.1%}."] if table.cache_hit_share is not None else []),
     ]
 
 

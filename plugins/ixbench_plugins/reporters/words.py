@@ -80,10 +80,9 @@ def _nearest(rung: LadderRung) -> str:
 
 def reading(ladder: Ladder, runs: Sequence[RunView]) -> list[str]:
     """Return how to read the ladder: axis, basis, interpolation, range, policy, scope and prices."""
-    statistic = "the mean" if ladder.axis == "mean" else f"the {ladder.axis}"
+    tpot = f"the {ladder.axis} of TPOT over a point's successes"
     return [
-        f"tok/s/user (speed, axis {ladder.axis}): 1 / {statistic} of TPOT, the time per output token after the first, "
-        "over the successes of a point.",
+        f"tok/s/user (speed, axis {ladder.axis}): 1 / {tpot}; TPOT is the time per output token after the first.",
         "tok/s/GPU (rate, basis total): all tokens, input with cached input plus output, per second and reserved GPU.",
         _INTERPOLATION[ladder.interpolation],
         _RANGE[ladder.range],
