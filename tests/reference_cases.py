@@ -382,6 +382,15 @@ def answer(case: Case) -> Answer:
         return {"error": code}
 
 
+def safe_answer(case: Case) -> Answer:
+    """Return the answer, or say that there is none: one broken case must not cost the answers to the others."""
+    try:
+        return answer(case)
+    except Exception as error:  # noqa: BLE001 - whatever a broken case raises
+        print(f"{case['name']}: {type(error).__name__}: {error}", file=sys.stderr)
+        return {"error": "crashed", "text": f"{type(error).__name__}: {error}"}
+
+
 def printable(value: Answer) -> Answer:
     """Return the answer with floats that JSON does not know as words."""
     if isinstance(value, dict):
@@ -430,7 +439,7 @@ def main(arguments: list[str] | None = None) -> int:
     document = json.loads(options.file.read_text(encoding="utf-8"))
     cases = document["cases"]
     if options.answers:
-        print(json.dumps([{"name": case["name"], "answer": printable(answer(case))} for case in cases], indent=1))
+        print(json.dumps([{"name": case["name"], "answer": printable(safe_answer(case))} for case in cases], indent=1))
         return 0
     wrong = compared = skipped = 0
     for case in cases:

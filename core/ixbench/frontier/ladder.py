@@ -131,6 +131,7 @@ def _evidence(curve: LadderCurve, chosen: Selection) -> tuple[RungPoint, ...]:
             point=point.id,
             run=point.run.id,
             run_point=point.result.id,
+            evidence=point.result.evidence,
             date=point.date,
             concurrency=point.result.identity.concurrency,
             rate=point.result.identity.rate,

@@ -23,6 +23,7 @@ class RungPoint:
     """Id of its run."""
     run_point: str
     """Its id in its run."""
+    evidence: Evidence
     date: str
     concurrency: int | None
     rate: float | None

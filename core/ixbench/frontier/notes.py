@@ -35,6 +35,8 @@ def notes_on(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
 def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
     if any(point.tok_s_gpu is None and point.result.identity.gpus is None for point in points):
         yield "The number of GPUs is not known, so there is no rate per GPU and no ladder of it; say it with --gpus or [hardware] gpus."
+    if len({point.result.evidence for point in points}) > 1:
+        yield "Some points are measured and some simulated; they stand on different curves, and a simulated one may win a rung."
     if ladder.left_out.without_speed:
         yield f"{_points(ladder.left_out.without_speed)} without enough answers to tell the {ladder.axis} of TPOT: on no curve."
     if ladder.left_out.superseded:

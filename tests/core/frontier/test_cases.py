@@ -62,6 +62,14 @@ def test_answers_need_no_expected_values(tmp_path, capsys):
     ]
 
 
+def test_a_broken_case_does_not_cost_the_answers_to_the_others(tmp_path, capsys):
+    broken = {"name": "broken", "kind": "pct_faster", "input": {"a": 1}}
+    assert ADAPTER.main([write(tmp_path, broken, PCT), "--answers"]) == 0
+    output = capsys.readouterr()
+    assert [one["answer"].get("error", one["answer"].get("pct")) for one in json.loads(output.out)] == ["crashed", 25]
+    assert "broken: KeyError" in output.err
+
+
 def test_a_wrong_answer_is_printed_and_fails(tmp_path, capsys):
     assert ADAPTER.main([write(tmp_path, PCT | {"expected": {"pct": 26}})]) == 1
     assert "faster: answer.pct: expected 26, found 25" in capsys.readouterr().out

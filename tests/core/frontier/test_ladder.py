@@ -53,9 +53,9 @@ def test_an_interpolated_rung_rests_on_two_points_with_their_origin(seed):
     rung = row(build_ladder([seed]), 75.0)
     assert rung.status == "interpolated"
     assert rung.points == ("vllm-c4", "vllm-c1")
-    assert [(one.run, one.run_point, one.date, one.concurrency) for one in rung.evidence] == [
-        ("20260910-kimi", "vllm-c4", "2026-09-10", 4),
-        ("20260910-kimi", "vllm-c1", "2026-09-10", 1),
+    assert [(one.run, one.run_point, one.evidence, one.date, one.concurrency) for one in rung.evidence] == [
+        ("20260910-kimi", "vllm-c4", "measured", "2026-09-10", 4),
+        ("20260910-kimi", "vllm-c1", "measured", "2026-09-10", 1),
     ]
     assert rung.bracket == pytest.approx((88.4 - 50) / 75)
     assert any("rung 75 is read between points at 50.0 and 88.4" in note for note in build_ladder([seed]).notes)
@@ -245,6 +245,16 @@ def test_an_agentic_curve_mixes_spec_methods_and_counts_as_speculative(point, ru
     ladder = build_ladder([run([*points, standard], policy="priority")])
     assert [curve.spec_method for curve in ladder.curves] == ["mtp, none", None]
     assert row(ladder, 50.0).engine == "atom"
+
+
+def test_a_ladder_with_a_simulated_point_says_so(point, run):
+    points = [point("a-c1", 50.0, 100.0), point("a-c2", 50.0, 200.0, evidence="simulated")]
+    ladder = build_ladder([run(points, evidence="simulated")])
+    assert ladder.evidence == "simulated"
+    assert [curve.evidence for curve in ladder.curves] == ["measured", "simulated"]
+    assert row(ladder, 50.0).evidence[0].evidence == "simulated"
+    assert any("some simulated" in note for note in ladder.notes)
+    assert build_ladder([run(points[:1])]).evidence == "measured"
 
 
 # --- several runs ----------------------------------------------------------------------------------------------------------------------
