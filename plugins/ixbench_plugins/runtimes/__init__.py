@@ -1,0 +1,7 @@
+"""Where the processes of a launch run."""
+
+from __future__ import annotations
+
+from ixbench_plugins.runtimes.process import ProcessRuntime
+
+RUNTIMES = (ProcessRuntime(),)

@@ -1,0 +1,17 @@
+"""Failure signatures of engines and their stack, as data: the file's own header tells how a reader matches and chooses."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import tomli
+
+from ixbench.api.engine import Signature
+
+
+def read_signatures(text: str) -> tuple[Signature, ...]:
+    """Return the entries of a signature file in its order, which decides between several on one line."""
+    return tuple(Signature(**entry) for entry in tomli.loads(text)["signature"])
+
+
+SIGNATURES = read_signatures(files(__name__).joinpath("failure_signatures.toml").read_text(encoding="utf-8"))

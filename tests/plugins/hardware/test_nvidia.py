@@ -1,0 +1,53 @@
+"""NVIDIA GPUs are told from the driver's files."""
+
+from __future__ import annotations
+
+import pytest
+
+from ixbench_plugins.hardware.book import ShippedHardware
+from ixbench_plugins.hardware.nvidia import MODELS, find_sku
+
+
+@pytest.mark.parametrize(
+    ("model", "sku"),
+    [
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("NVIDIA H100 SXM5 80GB", "h100"),
+        ("NVIDIA H100 PCIe", None),
+        ("NVIDIA H100 NVL", None),
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA H200 NVL", None),
+        ("NVIDIA B200", "b200"),
+        ("NVIDIA B300 SXM6 AC", "b300"),
+        ("NVIDIA GB200", "gb200"),
+        ("NVIDIA GB300", "gb300"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx6000pro"),
+        ("NVIDIA GeForce RTX 4090", None),
+    ],
+)
+def test_models(model, sku):
+    assert find_sku(model) == sku
+
+
+def test_every_sku_that_can_be_found_stands_in_the_book():
+    assert {sku for _, sku in MODELS} <= {sku.sku for sku in ShippedHardware().skus()}
+
+
+def gpu(root, address, text):
+    (root / address).mkdir(parents=True)
+    (root / address / "information").write_text(text)
+
+
+def test_in_the_order_of_pci_addresses(tmp_path):
+    gpu(tmp_path, "0000:c1:00.0", "Model: \t\t NVIDIA B200\nIRQ:   \t\t 1\n")
+    gpu(tmp_path, "0000:1b:00.0", "IRQ:   \t\t 2\nModel: \t\t NVIDIA H100 PCIe\n")
+    gpu(tmp_path, "0000:ff:00.0", "no model here\n")
+    found = ShippedHardware(kfd=tmp_path / "none", nvidia=tmp_path).detect()
+    assert [(item.index, item.sku, item.name, item.memory_bytes) for item in found] == [
+        (0, None, "NVIDIA H100 PCIe", None),
+        (1, "b200", "NVIDIA B200", None),
+    ]
+
+
+def test_nothing_there_is_nothing_found(tmp_path):
+    assert ShippedHardware(kfd=tmp_path / "a", nvidia=tmp_path / "b").detect() == ()

@@ -1,0 +1,43 @@
+"""The shipped failure signatures load and compile."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from ixbench_plugins.signatures import SIGNATURES, read_signatures
+
+
+@pytest.mark.parametrize("signature", SIGNATURES, ids=lambda signature: signature.id)
+def test_each_is_complete(signature):
+    re.compile(signature.pattern)
+    assert signature.kind in {"fatal", "invalidates", "warning"}
+    assert signature.trigger in {"log", "exit", "sanity"}
+    assert signature.engine in {"any", "vllm", "atom", "sglang"}
+    assert signature.cause
+    assert signature.fix
+
+
+def test_all_are_there_once_and_in_order():
+    ids = [signature.id for signature in SIGNATURES]
+    assert len(ids) == len(set(ids)) == 48
+    assert (ids[0], ids[-1]) == ("gpu-out-of-memory", "garbage-output")
+
+
+def test_a_pattern_finds_its_line():
+    by_id = {signature.id: signature for signature in SIGNATURES}
+    line = "vllm: error: unrecognized arguments: --no-such-flag"
+    assert re.search(by_id["unknown-cli-flag"].pattern, line)[1] == "--no-such-flag"
+    assert not re.search(by_id["killed-silent"].pattern, "anything")
+
+
+def test_an_unknown_key_is_not_swallowed():
+    with pytest.raises(TypeError, match="surprise"):
+        read_signatures('[[signature]]\nid = "x"\nsurprise = 1\n')
+
+
+def test_the_shipped_file_is_the_one_beside_the_checkout(shared):
+    shipped = files("ixbench_plugins.signatures").joinpath("failure_signatures.toml").read_bytes()
+    assert shipped == (shared / "reference/failure_signatures.toml").read_bytes()
