@@ -19,12 +19,10 @@ CONTROL_LIMIT_S = 10.0
 _TEXT_CHARACTERS = 200
 
 
-def control_client(plan: LaunchPlan, url: str) -> httpx.AsyncClient:
-    """Return a client for control requests: base URL, planned headers, API key and certificates set, every wait bounded.
+def request_headers(plan: LaunchPlan) -> dict[str, str]:
+    """Return what every request to the engine carries: the planned headers, and the API key from its variable.
 
-    Proxies of the environment are used only for a server that we did not start.
-
-    :raises EngineError: if the API key's variable or the file of certificates is missing.
+    :raises EngineError: if that variable is not set.
     """
     headers = dict(plan.headers)
     if plan.api_key_env is not None:
@@ -38,6 +36,17 @@ def control_client(plan: LaunchPlan, url: str) -> httpx.AsyncClient:
                 )
             )
         headers["Authorization"] = f"Bearer {key}"
+    return headers
+
+
+def control_client(plan: LaunchPlan, url: str) -> httpx.AsyncClient:
+    """Return a client for control requests: base URL, planned headers, API key and certificates set, every wait bounded.
+
+    Proxies of the environment are used only for a server that we did not start.
+
+    :raises EngineError: if the API key's variable or the file of certificates is missing.
+    """
+    headers = request_headers(plan)
     verify: ssl.SSLContext | bool = True
     if plan.ca_file is not None:
         try:

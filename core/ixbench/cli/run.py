@@ -1,0 +1,56 @@
+"""`ixbench run FILE`: plan, launch, replay, measure, judge, report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.host.contracts.command import Command
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the campaign, for instance benchmarks.toml")
+    parser.add_argument("--results", metavar="DIR", default="results", help="folder that run folders are made in (default: %(default)s)")
+    parser.add_argument("--resume", action="store_true", help="go on with the newest run of this campaign; start one if there is none")
+    parser.add_argument("--only", metavar="GLOB", action="append", default=[], help="measure only points whose id matches; may be repeated")
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="replace a value of the file, for instance workload.requests=200"
+    )
+    parser.add_argument("--attach", metavar="URL", help="measure the server that runs there instead of launching engines")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from ixbench.campaign.read import read_campaign
+    from ixbench.host.load import load_host
+    from ixbench.plan.expand import make_plan
+    from ixbench.run.campaign import run_campaign
+
+    host = load_host()
+    campaign = read_campaign(Path(arguments.file), host, overrides=arguments.set, url=arguments.attach)
+    plan = make_plan(campaign, host)
+    return run_campaign(campaign, plan, host, results=Path(arguments.results), resume=arguments.resume, only=arguments.only)
+
+
+COMMAND = Command(
+    name="run",
+    summary="measure a campaign: launch, replay, judge and report",
+    description=(
+        "Measure every point of a campaign file and write ladder, costs and tables.\n"
+        "Results go to a folder of their own under --results, point by point: an interrupted run loses at most the point in flight.\n"
+        "Ctrl-C once ends the run in good order: what is measured is reported, engines are stopped, --resume goes on later.\n\n"
+        "exit codes: 0 every point valid; 1 a point failed or is invalid; 2 the file or command line is wrong, nothing ran;\n"
+        "            3 no point finished; 130 interrupted, resumable"
+    ),
+    examples=(
+        "ixbench run examples/laptop.toml",
+        "ixbench run benchmarks.toml --only 'vllm-c*' --set workload.duration=20m",
+        "ixbench run benchmarks.toml --resume",
+        "ixbench run benchmarks.toml --attach http://127.0.0.1:8000",
+    ),
+    configure=_configure,
+    run=_run,
+)

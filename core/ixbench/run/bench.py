@@ -1,0 +1,159 @@
+"""`ixbench bench` as a campaign: the command line becomes the table that a file would hold, so that there is one way to run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ixbench.campaign.overrides import parse_scalar
+from ixbench.model.errors import Fault, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ixbench.host.host import Host
+    from ixbench.model.result import PointResult
+
+DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
+LARGEST_CONCURRENCY = 1024
+GROWTH = 1.05
+"""A doubling of the load that brings less than 5 % more throughput brings nothing."""
+_DEFAULT_LENGTHS = {"input_tokens": 512, "output_tokens": 128}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchRequest:
+    """The command line, as text."""
+
+    url: str
+    model: str | None = None
+    workload: str = "fixed"
+    concurrency: str | None = None
+    requests: str | None = None
+    duration: str | None = None
+    settings: tuple[str, ...] = ()
+    """KEY=VALUE pairs of the workload."""
+    gpus: str | None = None
+    sku: str | None = None
+    usd_per_gpu_hour: str | None = None
+    engine: str = "endpoint"
+    api_key_env: str | None = None
+    headers: tuple[str, ...] = ()
+
+
+def bench_table(request: BenchRequest, host: Host) -> dict[str, Any]:
+    """Return the campaign table of a command line.
+
+    :raises InputError: for every value that cannot be read; what it means is judged where campaigns are.
+    """
+    reader = _Reader()
+    table: dict[str, Any] = {
+        "schema": 1,
+        "title": f"bench {request.model or request.engine}",
+        "workload": _workload(request, reader),
+        "deployment": [_deployment(request, reader, host)],
+    }
+    hardware: dict[str, Any] = {} if request.sku is None else {"sku": request.sku}
+    if request.gpus is not None:
+        hardware["gpus"] = reader.whole("--gpus", request.gpus)
+    if hardware:
+        table["hardware"] = hardware
+    if request.model:
+        table["model"] = {"id": request.model}
+    if request.usd_per_gpu_hour is not None:
+        table["prices"] = {"tiers": {"custom": reader.number("--usd-per-gpu-hour", request.usd_per_gpu_hour)}}
+    reader.refuse()
+    return table
+
+
+def _workload(request: BenchRequest, reader: _Reader) -> dict[str, Any]:
+    workload: dict[str, Any] = {"use": request.workload}
+    if request.workload == "fixed":
+        workload |= _DEFAULT_LENGTHS
+    workload |= reader.pairs("--set", request.settings)
+    if request.requests is not None:
+        workload["requests"] = reader.whole("--requests", request.requests)
+    if request.duration is not None:
+        workload["duration"] = request.duration
+    return workload
+
+
+def _deployment(request: BenchRequest, reader: _Reader, host: Host) -> dict[str, Any]:
+    engine = host.engine(request.engine, where="--engine")
+    deployment: dict[str, Any] = {"engine": engine.name, "url": request.url, "concurrency": reader.loads(request.concurrency)}
+    key_variable = request.api_key_env or (DEFAULT_KEY_VARIABLE if os.environ.get(DEFAULT_KEY_VARIABLE) else None)
+    if key_variable:
+        deployment["api_key_env"] = key_variable
+    if request.headers:
+        deployment["headers"] = reader.headers(request.headers)
+    return deployment
+
+
+def stops_growing(results: Sequence[PointResult]) -> bool:
+    """Say whether the last doubling of the load was worth nothing: output throughput grew by less than 5 %, or the point failed."""
+    if not results:
+        return False
+    last = results[-1]
+    if not last.usable and last.failure is not None:
+        return True
+    rates = [_output_rate(result) for result in results[-2:]]
+    return len(rates) > 1 and (rates[1] or 0.0) < (rates[0] or 0.0) * GROWTH
+
+
+def _output_rate(result: PointResult) -> float | None:
+    rate = result.metrics.get("throughput_tok_s")
+    return rate.get("output") if isinstance(rate, dict) else None
+
+
+class _Reader:
+    """Reads texts into values and keeps every fault."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+
+    def refuse(self) -> None:
+        if self._faults:
+            raise InputError(self._faults)
+
+    def whole(self, flag: str, text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = 0
+        if value < 1:
+            self._faults.append(Fault(where=flag, problem=f"{text!r} is no count", allowed="a whole number from 1"))
+        return value
+
+    def number(self, flag: str, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 < value < float("inf"):
+            self._faults.append(Fault(where=flag, problem=f"{text!r} is no price", allowed="a number above 0"))
+        return value
+
+    def loads(self, text: str | None) -> list[int]:
+        if text is None:
+            return [2**power for power in range(LARGEST_CONCURRENCY.bit_length())]
+        return [self.whole("--concurrency", part.strip()) for part in text.split(",")]
+
+    def headers(self, texts: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for text in texts:
+            name, colon, value = text.partition(":")
+            if not colon or not name.strip():
+                # The text may hold a secret, so it is not repeated.
+                self._faults.append(Fault(where="--header", problem="a header has no colon", allowed="NAME:VALUE"))
+            found[name.strip()] = value.strip()
+        return found
+
+    def pairs(self, flag: str, texts: Sequence[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for text in texts:
+            key, equals, value = text.partition("=")
+            if not equals or not key.strip():
+                self._faults.append(Fault(where=flag, problem=f"{text!r} has no value", allowed="KEY=VALUE"))
+            found[key.strip()] = parse_scalar(value)
+        return found

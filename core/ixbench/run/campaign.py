@@ -1,0 +1,208 @@
+"""`ixbench run` and `ixbench bench` from plan to exit code: the folder, the loop, the view, the reports."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ixbench.model.events import RunFinished, RunStarted
+from ixbench.model.secrets import Redactor
+from ixbench.plan.select import select_points
+from ixbench.plan.show import counted, plan_notes
+from ixbench.report.load import load_run
+from ixbench.report.write import write_reports
+from ixbench.run.interrupt import interruptible
+from ixbench.run.loop import RunLoop
+from ixbench.run.preflight import check_runnable, pending_launches
+from ixbench.run.state import PointState, RunState
+from ixbench.run.view import make_view
+from ixbench.store.folder import RunFolder, find_newest, iso_utc
+from ixbench.store.header import RunHeader
+from ixbench.store.machine import machine, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ixbench.campaign.campaign import Campaign
+    from ixbench.host.host import Host
+    from ixbench.model.point import Plan, Point
+    from ixbench.model.result import PointResult
+
+EXIT_VALID = 0
+EXIT_SOME_INVALID = 1
+EXIT_NOTHING_MEASURED = 3
+EXIT_INTERRUPTED = 130
+
+
+def run_campaign(
+    campaign: Campaign,
+    plan: Plan,
+    host: Host,
+    *,
+    results: Path,
+    resume: bool = False,
+    only: Sequence[str] = (),
+    until: Callable[[Sequence[PointResult]], bool] | None = None,
+) -> int:
+    """Measure what is asked, write the reports, print them, and return the exit code.
+
+    :param results: where run folders are made.
+    :param resume: go on with the newest folder of this campaign.
+    :param only: globs of point ids; empty = all points.
+    :param until: asked after each point whether the rest is not worth measuring.
+    :raises InputError: if nothing can be run as asked; then nothing was written, unless the run is resumed.
+    """
+    selected = select_points(plan, only).points
+    redactor = _redactor(plan)
+    path = find_newest(results, campaign.hash) if resume else None
+    if path is None:
+        check_runnable(plan, selected, host, where=campaign.where)
+    with _open_folder(campaign, plan, host, path=path, results=results, redactor=redactor) as folder:
+        kept = set(folder.sealed())
+        points = [point for point in selected if point.id not in kept]
+        if path is not None and points:
+            check_runnable(plan, points, host, where=campaign.where)
+            folder.note_resumed(datetime.now(UTC))
+        interrupted = _measure(campaign, plan, host, points=points, selected=selected, folder=folder, redactor=redactor, until=until)
+        if until is not None:
+            # Points that were not worth measuring were never promised.
+            folder.write_header(replace(folder.header(), planned=folder.sealed()))
+        _report(campaign, host, folder)
+        finished = [folder.result(point.id) for point in selected if point.id in set(folder.sealed())]
+        _say_where(campaign, folder, interrupted=interrupted)
+    return EXIT_INTERRUPTED if interrupted else exit_code(finished, [point.id for point in selected] if until is None else [])
+
+
+def exit_code(finished: Sequence[PointResult], selected: Sequence[str]) -> int:
+    """Return 0 if every point is valid, 1 if one failed, is invalid or missing, 3 if no point has any numbers."""
+    if not any(result.failure is None for result in finished):
+        return EXIT_NOTHING_MEASURED
+    missing = set(selected) - {result.id for result in finished}
+    return EXIT_VALID if not missing and all(result.usable for result in finished) else EXIT_SOME_INVALID
+
+
+def _measure(
+    campaign: Campaign,
+    plan: Plan,
+    host: Host,
+    *,
+    points: Sequence[Point],
+    selected: Sequence[Point],
+    folder: RunFolder,
+    redactor: Redactor,
+    until: Callable[[Sequence[PointResult]], bool] | None,
+) -> bool:
+    """Run the loop over what is left; return whether the user cut it short."""
+    state = RunState(title=campaign.title, points={point.id: PointState(id=point.id) for point in selected})
+    for point_id in state.points.keys() - {point.id for point in points}:
+        state.points[point_id].stage = "kept"
+    view = make_view(state)
+    _announce(campaign, plan, points, folder, view.say)
+    if not points:
+        return False
+    host.emit(RunStarted(run_id=folder.id, folder=str(folder.path), points=tuple(point.id for point in points)))
+
+    def on_stop(name: str) -> None:
+        state.stopping = True
+        view.say(f"{name}: ending in good order - engines are stopped, what is measured is reported (once more to drop everything)")
+
+    async def main() -> tuple[bool, list[PointResult]]:
+        async with interruptible(on_stop) as interruption:
+            loop = RunLoop(
+                campaign=campaign,
+                host=host,
+                folder=folder,
+                state=state,
+                view=view,
+                interruption=interruption,
+                redactor=redactor,
+                until=until,
+            )
+            await loop.run(pending_launches(plan, points))
+        return interruption.asked, loop.results
+
+    try:
+        with view:
+            interrupted, measured = anyio.run(main)
+    except BaseExceptionGroup as group:
+        raise _first(group) from group
+    invalid = sum(not result.usable and result.failure is None for result in measured)
+    failed = sum(result.failure is not None for result in measured)
+    valid = len(measured) - invalid - failed
+    host.emit(RunFinished(run_id=folder.id, interrupted=interrupted, valid=valid, invalid=invalid, failed=failed))
+    for failure in host.observer_failures:
+        view.say(f"observer failed: {failure}")
+    return interrupted
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | None, results: Path, redactor: Redactor) -> RunFolder:
+    if path is not None:
+        return RunFolder.take_up(path, redactor=redactor)
+    now = datetime.now(UTC)
+    header = RunHeader(
+        title=campaign.title,
+        started=iso_utc(now),
+        planned=tuple(point.id for point in plan.points),
+        campaign_hash=campaign.hash,
+        campaign=campaign.table,
+        report=campaign.report,
+        limits=campaign.limits,
+        quotes=campaign.prices.quotes,
+        sku=campaign.sku,
+        machine=machine(),
+        versions=versions(),
+        plugins=tuple(
+            {"name": info.source.plugin, "distribution": info.source.distribution, "version": info.source.version}
+            for info in host.plugins()
+        ),
+    )
+    return RunFolder.create(results, slug=campaign.slug, now=now, header=header, redactor=redactor)
+
+
+def _redactor(plan: Plan) -> Redactor:
+    plans = [launch.plan for launch in plan.launches]
+    names = {launch.api_key_env for launch in plans if launch.api_key_env is not None}
+    urls = {launch.url for launch in plans if launch.url is not None}
+    values = {value for launch in plans for value in launch.headers.values()}
+    return Redactor.of_environment(os.environ, names=names, urls=urls).extended(values)
+
+
+def _announce(campaign: Campaign, plan: Plan, points: Sequence[Point], folder: RunFolder, say: Callable[[str], None]) -> None:
+    kept = len(plan.points) - len(points)
+    parts = [f"{campaign.title}: {counted(len(points), 'point')} to measure"]
+    if kept:
+        parts.append(f"{kept} of {len(plan.points)} left as they are")
+    say(", ".join(parts) + f", in {folder.path}")
+    for note in (*campaign.notes, *plan_notes(plan)):
+        say(f"note: {note}")
+
+
+def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
+    """Write the reports of the folder and print what is meant for the terminal."""
+    view = load_run(folder.path)
+    written = write_reports([view], campaign.report.use, host, folder.reports, where=f"{campaign.where}: report.use")
+    for text in written.shown:
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    sys.stdout.flush()
+    for failure in written.failures:
+        sys.stderr.write(f"ixbench: {failure}\n")
+
+
+def _say_where(campaign: Campaign, folder: RunFolder, *, interrupted: bool) -> None:
+    sys.stderr.write(f"results: {folder.path}\n")
+    remaining = folder.remaining()
+    if interrupted and remaining:
+        sys.stderr.write(f"{counted(len(remaining), 'point')} not measured; go on with: ixbench run {campaign.where} --resume\n")

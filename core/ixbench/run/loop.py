@@ -1,0 +1,191 @@
+"""The loop over launches and points: start an engine, measure its points, stop it; an engine that fails costs its points, not the run."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ixbench.host.contracts.engine import Engine
+from ixbench.launch.control import request_headers
+from ixbench.launch.engine import start_engine
+from ixbench.launch.errors import EngineError
+from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, PointStarted
+from ixbench.replay.http_channel import HttpChannel
+from ixbench.replay.target import HttpTarget
+from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ixbench.campaign.campaign import Campaign
+    from ixbench.host.host import Host
+    from ixbench.launch.engine import RunningEngine
+    from ixbench.model.point import Launch, Point
+    from ixbench.model.result import Failure, PointResult
+    from ixbench.model.secrets import Redactor
+    from ixbench.run.interrupt import Interruption
+    from ixbench.run.state import PointPhase, RunState
+    from ixbench.run.view import View
+    from ixbench.store.folder import RunFolder
+
+_PROVENANCE_LIMIT_S = 30.0
+_STAGES: dict[str, PointPhase] = {"valid": "valid", "valid_with_warnings": "warnings", "invalid": "invalid"}
+
+
+@dataclass(slots=True, kw_only=True)
+class RunLoop:
+    """One run over what is left of a plan."""
+
+    campaign: Campaign
+    host: Host
+    folder: RunFolder
+    state: RunState
+    view: View
+    interruption: Interruption
+    redactor: Redactor
+    until: Callable[[Sequence[PointResult]], bool] | None = None
+    """Asked after each point whether the rest is not worth measuring."""
+    results: list[PointResult] = field(default_factory=list)
+    """What this run has sealed, in order."""
+    _tries: Counter[str] = field(default_factory=Counter)
+    _launch_tries: Counter[str] = field(default_factory=Counter)
+
+    async def run(self, launches: Sequence[tuple[Launch, Sequence[Point]]]) -> None:
+        """Measure the points; returns early where the user asked to stop or `until` says so.
+
+        :raises BadRecordError: if the client is broken.
+        :raises IxbenchError: if the disk refuses.
+        """
+        for launch, points in launches:
+            queue = deque(points)
+            while queue and not self._over:
+                await self._one_start(launch, queue)
+
+    @property
+    def _over(self) -> bool:
+        return self.interruption.asked or (self.until is not None and self.until(self.results))
+
+    async def _one_start(self, launch: Launch, queue: deque[Point]) -> None:
+        """Start the engine once and measure from the queue until it is empty, the engine dies, or the run is over."""
+        first = queue[0]
+        state = self.state.points[first.id]
+        state.enter("starting")
+        self.view.changed(state)
+        ready = False
+
+        def progress(_seconds: float, line: str) -> None:
+            state.detail = line
+
+        try:
+            start = start_engine(
+                launch.id,
+                launch.plan,
+                runtime=self.host.runtime(launch.plan.runtime),
+                folder=self.folder.launch_folder(launch.id),
+                signatures=self.host.signatures(),
+                on_progress=progress,
+                redactor=self.redactor,
+            )
+            with self.interruption.until_asked() as immune:
+                async with start as engine:
+                    ready = True
+                    state.detail = ""
+                    self.host.emit(LaunchReady(launch_id=launch.id, plan=launch.plan, url=engine.url, seconds=engine.started_s))
+                    facts = await self._ask_provenance(launch, engine, first)
+                    immune()
+                    async with HttpChannel(self._target(launch, engine, first), redactor=self.redactor) as channel:
+                        while queue and not self._over and engine.failure() is None:
+                            await self._one_point(launch, queue, engine, channel, facts)
+        except EngineError as error:
+            if self.interruption.asked:
+                return
+            self.host.emit(LaunchFailed(launch_id=launch.id, failure=error.failure))
+            if ready:
+                self.view.say(f"{launch.id}: {error.failure.cause}")
+            else:
+                self._launch_failed(launch, queue, error.failure)
+
+    def _launch_failed(self, launch: Launch, queue: deque[Point], failure: Failure) -> None:
+        """Give the launch another try where the user allows it; else none of its points can be measured."""
+        self._launch_tries[launch.id] += 1
+        if self._launch_tries[launch.id] <= self.campaign.run.retries:
+            self.view.say(f"{launch.id}: {failure.cause} Trying again.")
+            return
+        while queue:
+            point = queue.popleft()
+            job = self._job(launch, point, {})
+            with self.folder.start_point(point.id) as writer:
+                self._seal(job, failed_point(job, failure), writer, seconds=None)
+
+    async def _one_point(
+        self, launch: Launch, queue: deque[Point], engine: RunningEngine, channel: HttpChannel, facts: Mapping[str, object]
+    ) -> None:
+        point = queue[0]
+        job = self._job(launch, point, facts)
+        began = time.monotonic()
+        self.host.emit(PointStarted(point_id=point.id))
+        with self.folder.start_point(point.id) as writer:
+            try:
+                measured = await measure_point(job, engine, channel, writer, self.interruption)
+            except PointStoppedError:
+                return
+            failure = measured.result.failure
+            if failure is not None and engine.failure() is not None:
+                self.host.emit(LaunchFailed(launch_id=launch.id, failure=failure))
+                self._tries[point.id] += 1
+                if self._tries[point.id] <= self.campaign.run.retries:
+                    self.view.say(f"{point.id}: {failure.cause} Trying again with a fresh engine.")
+                    return
+            queue.popleft()
+            self._seal(job, measured, writer, seconds=time.monotonic() - began)
+
+    def _seal(self, job: PointJob, measured: MeasuredPoint, writer: Any, *, seconds: float | None) -> None:  # noqa: ANN401 - a PointWriter
+        result = writer.seal(measured.result, measured.measurement)
+        self.results.append(result)
+        state = job.state
+        state.seconds = seconds
+        state.detail = _detail(result)
+        state.enter("failed" if result.failure is not None else _STAGES[result.verdict.status])
+        self.view.changed(state)
+        self.host.emit(PointFinished(point_id=result.id, result=result))
+
+    def _job(self, launch: Launch, point: Point, facts: Mapping[str, object]) -> PointJob:
+        state = self.state.points[point.id]
+        return PointJob(
+            campaign=self.campaign, host=self.host, launch=launch, point=point, state=state, facts=facts, changed=self.view.changed
+        )
+
+    async def _ask_provenance(self, launch: Launch, engine: RunningEngine, point: Point) -> dict[str, object]:
+        """Return what the engine says about itself; an engine that does not answer is no reason not to measure it."""
+        adapter = self.host.engine(launch.plan.engine)
+        facts: dict[str, object] = {"model": engine.model}
+        try:
+            with anyio.fail_after(_PROVENANCE_LIMIT_S):
+                facts |= await adapter.provenance(Engine(url=engine.url, model=engine.model, client=engine.client))
+        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+            facts["provenance_failure"] = f"{self.host.source_of(adapter)}: {type(error).__name__}: {error}"
+            self.view.say(f"{point.id}: {launch.plan.engine} does not say what it is ({type(error).__name__})")
+        return facts
+
+    def _target(self, launch: Launch, engine: RunningEngine, point: Point) -> HttpTarget:
+        plan = launch.plan
+        return HttpTarget(
+            url=engine.url,
+            api=plan.api,
+            model=engine.model,
+            adapter=self.host.engine(plan.engine),
+            headers=request_headers(plan),
+            ca_file=plan.ca_file,
+            tokenizer=point.deployment.model.tokenizer,
+        )
+
+
+def _detail(result: PointResult) -> str:
+    """Return why a point is not plainly valid, in one line."""
+    if result.failure is not None:
+        return f"{result.failure.cause} {result.failure.fix}".strip()
+    return "; ".join(reason.text for reason in result.verdict.reasons)

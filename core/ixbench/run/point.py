@@ -1,0 +1,254 @@
+"""One point from first request to verdict: prepare, replay, sample, measure, judge."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+import numpy as np
+
+from ixbench.host.contracts.collector import CollectorTarget
+from ixbench.host.source import describe
+from ixbench.measure.definition import Measurement
+from ixbench.measure.point import accounting, axis_of, measure
+from ixbench.measure.verdict import judge
+from ixbench.model.errors import IxbenchError
+from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
+from ixbench.model.secrets import redact_argv
+from ixbench.replay.execute import execute
+from ixbench.replay.progress import Progress
+from ixbench.replay.prompts.vocabulary import CalibrationError
+from ixbench.run.sampling import sampling
+from ixbench.store.folder import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ixbench.campaign.campaign import Campaign
+    from ixbench.host.host import Host
+    from ixbench.launch.engine import RunningEngine
+    from ixbench.measure.definition import Metric
+    from ixbench.model.point import Launch, Point
+    from ixbench.model.record import RequestRecord
+    from ixbench.replay.execute import ExecutionReport
+    from ixbench.replay.http_channel import HttpChannel
+    from ixbench.replay.prompts.calibrate import Calibration
+    from ixbench.run.interrupt import Interruption
+    from ixbench.run.state import PointPhase, PointState
+    from ixbench.store.point import PointWriter
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointJob:
+    """What measuring a point needs beside the engine."""
+
+    campaign: Campaign
+    host: Host
+    launch: Launch
+    point: Point
+    state: PointState
+    changed: Callable[[PointState], None]
+    """Told when the point enters another stage."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What the engine says about itself, from the adapter's `provenance`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredPoint:
+    """A point that is through, not yet sealed."""
+
+    result: PointResult
+    measurement: Measurement | None = None
+    """What its metrics were computed from; None where there is nothing to compute from."""
+
+
+class PointStoppedError(Exception):
+    """The user asked to stop while the point was running: it stays unsealed and is measured again by `--resume`."""
+
+
+async def measure_point(
+    job: PointJob, engine: RunningEngine, channel: HttpChannel, writer: PointWriter, interruption: Interruption
+) -> MeasuredPoint:
+    """Measure one point.
+
+    :raises PointStoppedError: if the user asked to stop.
+    :raises BadRecordError: if the client's own clock is broken.
+    """
+    started = datetime.now(UTC)
+    point, state = job.point, job.state
+    workload = job.host.workload(point.workload)
+    _enter(job, "preparing")
+    key = f"{secrets.token_hex(6)}:{point.id}"
+    try:
+        schedule = workload.schedule(point.workload_options, point.load, key=key)
+        calibration: Calibration | None = None
+        with interruption.until_asked():
+            calibration = await channel.prepare(schedule)
+        if interruption.asked:
+            raise PointStoppedError
+    except CalibrationError as error:
+        if (died := engine.failure()) is not None:
+            return failed_point(job, died, started=started)
+        return failed_point(job, Failure(code="calibration_failed", cause=str(error), fix=""), code="errors", started=started)
+    except IxbenchError as error:
+        return failed_point(job, Failure(code="workload_failed", cause=str(error), fix=""), code="errors", started=started)
+    state.load = Progress()
+    _enter(job, "profile")
+    records: list[RequestRecord] = []
+
+    def keep(record: RequestRecord) -> None:
+        records.append(record)
+        writer.record(record)
+
+    target = CollectorTarget(engine=job.launch.plan.engine, url=engine.url, pids=engine.pids, headers=dict(channel.target.headers))
+    async with sampling(job.host.collectors(), target, writer.sample) as collector_failures:
+        report = await _execute_watched(
+            engine, interruption.stop, schedule=schedule, channel=channel, record=keep, progress=state.load, key=key
+        )
+    if report.ended == "stopped":
+        raise PointStoppedError
+    profile = report.phase("profile")
+    measurement = Measurement(
+        records=tuple(sorted(records, key=lambda record: record.send_ns)),
+        load=point.load,
+        gpus=point.deployment.hardware.gpus,
+        agentic=workload.agentic,
+        on_host=(urlsplit(engine.url).hostname or "") in _LOOPBACK,
+        start_ns=profile.start_ns if profile else None,
+        end_ns=profile.end_ns if profile else None,
+        output_mean=workload.identity(point.workload_options).output_tokens,
+        engine_failure=engine.failure(),
+        lag_p99_s=float(np.percentile(np.asarray(report.lags_ns), 99)) / 1e9 if report.lags_ns else None,
+        client_cpu_s=profile.client_cpu_s if profile else None,
+    )
+    provenance: dict[str, object] = {
+        "started": iso_utc(started),
+        "finished": iso_utc(datetime.now(UTC)),
+        "clock_anchor": {"wall_ns": report.anchor.wall_ns, "mono_ns": report.anchor.mono_ns},
+        "schedule": dict(schedule.facts),
+        "prompts": calibration.facts() if calibration is not None else None,
+        "early_ends": dict(profile.early_ends) if profile else {},
+        "collector_failures": dict(collector_failures),
+        "model_served": engine.model,
+        "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes],
+    }
+    return _judged(job, measurement, report, provenance)
+
+
+def _enter(job: PointJob, stage: PointPhase) -> None:
+    job.state.enter(stage)
+    job.changed(job.state)
+
+
+async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str, **replay: Any) -> ExecutionReport:  # noqa: ANN401 - handed on
+    """Replay, and tell the executor when the engine dies."""
+    died = anyio.Event()
+    number = 0
+
+    def ids() -> str:
+        nonlocal number
+        number += 1
+        return f"{key}:{number}"
+
+    async def watch() -> None:
+        await engine.wait_dead()
+        died.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        report = await execute(**replay, ids=ids, stop=stop, died=died)
+        tasks.cancel_scope.cancel()
+    return report
+
+
+def _judged(job: PointJob, measurement: Measurement, report: ExecutionReport, provenance: dict[str, object]) -> MeasuredPoint:
+    failures: dict[str, str] = {}
+
+    def failed(metric: Metric, error: Exception) -> None:
+        failures[metric.name] = f"{job.host.source_of(metric)}: {describe(error)}"
+
+    metrics = measure(measurement, job.host.metrics(), failed=failed)
+    if failures:
+        provenance["metric_failures"] = failures
+    result = _result(
+        job,
+        verdict=judge(measurement, metrics, job.host.checks(), job.campaign.limits),
+        failure=measurement.engine_failure,
+        metrics=metrics,
+        accounting=accounting(measurement),
+        axis=axis_of(metrics, job.campaign.report.axis),
+        client=ClientReport(floor_s=None, lag_s=measurement.lag_p99_s, cpu_s=measurement.client_cpu_s, clock=report.clock),
+        provenance=provenance,
+    )
+    return MeasuredPoint(result=result, measurement=measurement)
+
+
+def failed_point(job: PointJob, failure: Failure, *, code: str = "engine_died", started: datetime | None = None) -> MeasuredPoint:
+    """Return a point that has no numbers, with its cause.
+
+    :param code: the verdict's code: "engine_died", or "errors" where the engine lives but gave nothing to measure.
+    """
+    now = datetime.now(UTC)
+    reason = Reason(code=code, value=None, limit=None, text=failure.cause)
+    result = _result(
+        job,
+        verdict=Verdict(status="invalid", reasons=(reason,)),
+        failure=failure,
+        metrics={},
+        accounting=Accounting(),
+        axis=Axis(name="tpot", percentile=job.campaign.report.axis, tok_s_user=None),
+        client=None,
+        provenance={"started": iso_utc(started or now), "finished": iso_utc(now)},
+    )
+    return MeasuredPoint(result=result)
+
+
+def _result(job: PointJob, *, provenance: dict[str, object], **parts: Any) -> PointResult:  # noqa: ANN401 - handed on
+    plan = job.launch.plan
+    server = plan.server
+    origin: dict[str, object] = {
+        "launch": job.launch.id,
+        "argv": list(redact_argv(server.argv)) if server is not None else None,
+        "image": plan.image,
+        "recipe": job.point.deployment.recipe,
+        "amended_by": list(plan.amended_by),
+        "engine": dict(job.facts),
+    }
+    return PointResult(id=job.point.id, evidence="measured", origin="run", identity=_identity(job), provenance=origin | provenance, **parts)
+
+
+def _identity(job: PointJob) -> PointIdentity:
+    point, plan = job.point, job.launch.plan
+    deployment, known = point.deployment, plan.identity
+    workload = job.host.workload(point.workload).identity(point.workload_options)
+    version = job.facts.get("engine_version", known.engine_version)
+    return PointIdentity(
+        model=deployment.model.label or deployment.model.id or str(job.facts.get("model", "")),
+        precision=known.precision or deployment.model.precision,
+        hardware=deployment.hardware.sku,
+        gpus=deployment.hardware.gpus,
+        engine=plan.engine,
+        engine_version=None if version is None else str(version),
+        image=plan.image,
+        deployment=deployment.name,
+        workload=point.workload,
+        preset=workload.preset,
+        corpus=workload.corpus,
+        input_tokens=workload.input_tokens,
+        output_tokens=workload.output_tokens,
+        concurrency=point.load.concurrency,
+        rate=point.load.rate,
+        tensor_parallel=known.tensor_parallel,
+        pipeline_parallel=known.pipeline_parallel,
+        data_parallel=known.data_parallel,
+        expert_parallel=known.expert_parallel,
+        spec_method=known.spec_method,
+        kv_offload=known.kv_offload,
+        settings=dict(point.settings),
+    )
