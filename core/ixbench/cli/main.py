@@ -45,19 +45,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (`| head`) has gone: say nothing, and keep Python's own flush at exit from failing on the same pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_READER_GONE
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - no traceback reaches a user who did not ask for it
+        return tell_failure(error)
+    return code
+
+
+def tell_failure(error: BaseException, where: str = "") -> int:
+    """Print a failure to stderr, one line for each thing that went wrong, and return the exit code."""
+    leaves = _leaves(error)
+    if any(isinstance(leaf, KeyboardInterrupt) for leaf in leaves):
         _tell("interrupted")
         return EXIT_INTERRUPTED
-    except InputError as error:
-        for fault in error.faults:
-            _tell(str(fault))
-        return EXIT_WRONG_INPUT
-    except IxbenchError as error:
-        _tell(str(error))
-        return EXIT_FAILED
-    except Exception as error:  # noqa: BLE001 - the last resort: no traceback ever reaches a user who did not ask for it
-        return _unforeseen(error)
-    return code
+    for leaf in leaves:
+        if isinstance(leaf, InputError):
+            for fault in leaf.faults:
+                _tell(str(fault))
+        else:
+            _tell(str(leaf) if isinstance(leaf, IxbenchError) else _unforeseen(leaf, where))
+    if any(not isinstance(leaf, IxbenchError) for leaf in leaves) and os.environ.get(DEBUG_VARIABLE, "0") != "0":
+        from traceback import print_exception
+
+        print_exception(error)
+    return EXIT_WRONG_INPUT if any(isinstance(leaf, InputError) for leaf in leaves) else EXIT_FAILED
 
 
 def built_in_commands() -> dict[str, Command]:
@@ -107,11 +116,11 @@ def _dispatch(argv: list[str]) -> int:
     command = commands[name]
     try:
         return command.run(parse(command_parser(command), argv[1:]))
-    except (IxbenchError, BrokenPipeError):
+    except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001 - the last resort, here where the author is known
+    except (KeyboardInterrupt, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - told here, where the command's author is known
         author = host.source_of(command)
-        return _unforeseen(error, f" in command {name!r} of {author}" if author else f" in command {name!r}")
+        return tell_failure(error, f" in command {name!r} of {author}" if author else f" in command {name!r}")
 
 
 def _unknown(name: str, commands: Mapping[str, Command], host: Host) -> Fault:
@@ -125,17 +134,20 @@ def _unknown(name: str, commands: Mapping[str, Command], host: Host) -> Fault:
     )
 
 
-def _unforeseen(error: Exception, where: str = "") -> int:
-    if os.environ.get(DEBUG_VARIABLE, "0") != "0":
-        from traceback import print_exception
+def _unforeseen(error: BaseException, where: str) -> str:
+    shown = describe(error)
+    if isinstance(error, OSError):
+        return f"the system refused something{where}: {shown}; {DEBUG_VARIABLE}=1 before the same command shows what was being done"
+    return (
+        f"internal error{where}: {shown}; nobody foresaw this: please report it with what {DEBUG_VARIABLE}=1 before the same command prints"
+    )
 
-        print_exception(error)
-    else:
-        _tell(
-            f"internal error{where}: {describe(error)}; nobody foresaw this: "
-            f"please report it with what {DEBUG_VARIABLE}=1 prints before the same command"
-        )
-    return EXIT_FAILED
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    """Return the failures in a group, as concurrent tasks raise them, or the failure itself."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]
 
 
 def _tell(text: str) -> None:

@@ -28,7 +28,7 @@ def amend(
     for source, call in implementations:
         try:
             amended = call({"plan": plan, "deployment": deployment})
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PluginError(str(failure(source, _HOOK, describe(error)))) from error
         if amended is None:
             continue

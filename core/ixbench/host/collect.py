@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -55,13 +56,15 @@ def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[
     given: dict[str, list[tuple[PluginSource, Any]]] = {}
     for source, call in implementations:
         try:
-            found = list(call({}))
+            # A plugin that prints must not get between a command and the reader of its JSON.
+            with redirect_stdout(sys.stderr):
+                found = list(call({}))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is that plugin's failure
             failures.append(failure(source, kind.hook, describe(error)))
             continue
         _trace(kind, source, found)
         for item in found:
-            fault = kind.fault(item)
+            fault = _fault(kind, item)
             if fault:
                 failures.append(failure(source, kind.hook, fault))
             else:
@@ -82,6 +85,13 @@ def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[
         contested=contested,
         failures=tuple(failures),
     )
+
+
+def _fault(kind: Kind, item: object) -> str:
+    try:
+        return kind.fault(item)
+    except Exception as error:  # noqa: BLE001 - an object's attributes may run code, and that may raise anything
+        return f"returned an object that can't be looked at: {describe(error)}"
 
 
 def _owners(claims: list[tuple[PluginSource, Any]]) -> list[tuple[PluginSource, Any]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -51,7 +53,9 @@ def make_host(plugins: Iterable[InstalledPlugin], *, allowed: str | None = None)
     registry = Registry()
     for plugin in ordered:
         try:
-            loaded = plugin.entry_point.load()
+            # A plugin that prints must not get between a command and the reader of its JSON.
+            with redirect_stdout(sys.stderr):
+                loaded = plugin.entry_point.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - an import can raise anything; it is that plugin's failure alone
             registry.failures.append(failure(plugin.source, None, describe(error)))
         else:

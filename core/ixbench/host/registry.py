@@ -90,13 +90,13 @@ class Registry:
         if taken is not None:
             self.failures.append(failure(source, None, f"its name is taken by {taken}; rename its entry point or uninstall one of the two"))
             return
-        version = getattr(plugin, "ixbench_api", API_VERSION)
-        if version != API_VERSION:
-            text = f"written for plugin interface {version!r}, while this ixbench has {API_VERSION}; install versions that fit together"
-            self.failures.append(failure(source, None, text))
-            return
         self._current = source
         try:
+            version = getattr(plugin, "ixbench_api", API_VERSION)
+            if version != API_VERSION:
+                text = f"written for plugin interface {version!r}, while this ixbench has {API_VERSION}; install versions that fit together"
+                self.failures.append(failure(source, None, text))
+                return
             self._manager.register(plugin, source.plugin)
         except Exception as error:  # noqa: BLE001 - whatever an odd plugin raises is that plugin's failure
             self.failures.append(failure(source, None, describe(error)))

@@ -99,6 +99,21 @@ def test_the_traceback_is_there_for_who_asks(ixbench, monkeypatch):
     assert "Traceback (most recent call last)" in err
 
 
+def test_failures_of_concurrent_tasks_are_told_one_by_one(ixbench):
+    fault = Fault(where="a.toml: x", problem="one")
+    group = ExceptionGroup("tasks", [IxbenchError("the disk is full"), ExceptionGroup("more", [InputError(fault)])])
+    assert ixbench("hello", commands=[raising(group)]) == (2, "", "ixbench: the disk is full\nixbench: a.toml: x: one\n")
+    stopped = BaseExceptionGroup("tasks", [KeyboardInterrupt(), ValueError("x")])
+    assert ixbench("hello", commands=[raising(stopped)]) == (130, "", "ixbench: interrupted\n")
+
+
+def test_what_the_system_refuses_is_no_fault_of_ixbench(ixbench, monkeypatch):
+    monkeypatch.delenv("IXBENCH_DEBUG", raising=False)
+    code, _, err = ixbench("hello", commands=[raising(OSError(28, "No space left on device", "results"))])
+    assert code == 1
+    assert err.startswith("ixbench: the system refused something in command 'hello' of plugin acme (inline): OSError: [Errno 28] No space")
+
+
 def test_secrets_do_not_reach_a_message(ixbench, monkeypatch):
     monkeypatch.delenv("IXBENCH_DEBUG", raising=False)
     for error in (ValueError("http://me:hunter22@host/v1"), IxbenchError("http://me:hunter22@host/v1 refuses")):

@@ -126,6 +126,28 @@ def test_an_engine_without_options_is_refused():
     assert "engine 'bare' has no Options" in failing_beside_good(plugin(ixbench_engines=lambda: [Bare()]))
 
 
+def test_an_object_that_raises_when_it_is_looked_at_harms_nobody():
+    class Trap(Adapter):
+        @property
+        def name(self):
+            raise RuntimeError("trap")
+
+        @name.setter
+        def name(self, value):
+            pass
+
+    assert "can't be looked at: RuntimeError: trap" in failing_beside_good(plugin(ixbench_engines=lambda: [Trap("x")]))
+
+
+def test_a_plugin_that_raises_when_it_is_looked_at_harms_nobody():
+    class Trap:
+        @property
+        def ixbench_api(self):
+            raise RuntimeError("trap")
+
+    assert failing_beside_good(Trap()) == "plugin aa (inline): RuntimeError: trap"
+
+
 def test_an_optional_hook_of_a_newer_ixbench_is_no_failure():
     assert failures(Host.of({"aa": SimpleNamespace(ixbench_new=hookimpl(empty(), optionalhook=True))})) == []
 

@@ -205,6 +205,14 @@ def test_the_command_lists_failures_and_exits_well(site):
     assert "plugin bad (bad-dist 0.3): ModuleNotFoundError: No module named 'no_such_module_at_all'" in done.stdout
 
 
+def test_a_plugin_that_prints_does_not_spoil_the_json(site):
+    noisy = "print('hello')\n" + textwrap.dedent(GOOD.format(engine="acme")).replace("return [Ad", "print('again')\n    return [Ad")
+    site.install("acme-engines", "2.1", {"acme": noisy})
+    done = site.ixbench("plugins", "--json")
+    assert "acme" in {plugin["name"] for plugin in json.loads(done.stdout)["plugins"]}
+    assert done.stderr == "hello\nagain\n"
+
+
 def test_hook_calls_can_be_traced(site):
     site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
     done = site.ixbench("plugins", "--json", IXBENCH_TRACE_HOOKS="1")
