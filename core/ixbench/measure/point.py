@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ixbench.frontier.points import speed
 from ixbench.measure.request import refuse_backwards
 from ixbench.model.errors import IxbenchError, PluginError
 from ixbench.model.record import FAILURE_KINDS
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from ixbench.measure.definition import Measurement, Metric, MetricResult
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import Metrics, MetricValue
-
-AXIS_PERCENTILES = {"mean": "mean", "median": "p50", "p50": "p50", "p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99"}
-"""What `[report] axis` may say -> the statistic of TPOT behind it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSums:
@@ -109,11 +106,7 @@ def axis_of(metrics: Metrics, percentile: str) -> Axis:
     :param percentile: median, p50, p75, p90, p95, p99 or mean.
     :raises ValueError: for any other.
     """
-    if percentile not in AXIS_PERCENTILES:
-        raise ValueError(f"{percentile!r} is no percentile of the speed axis; allowed: {', '.join(AXIS_PERCENTILES)}")
-    speeds = metrics.get("speed_tok_s_user")
-    speed = speeds.get(AXIS_PERCENTILES[percentile]) if isinstance(speeds, dict) else None
-    return Axis(name="tpot", percentile=percentile, tok_s_user=speed)
+    return Axis(name="tpot", percentile=percentile, tok_s_user=speed(metrics, percentile))
 
 
 def span_s(measurement: Measurement) -> float | None:

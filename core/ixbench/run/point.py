@@ -226,7 +226,8 @@ def _result(job: PointJob, *, provenance: dict[str, object], **parts: Any) -> Po
 def _identity(job: PointJob) -> PointIdentity:
     point, plan = job.point, job.launch.plan
     deployment, known = point.deployment, plan.identity
-    workload = job.host.workload(point.workload).identity(point.workload_options)
+    workload = job.host.workload(point.workload)
+    corpus = workload.identity(point.workload_options)
     version = job.facts.get("engine_version", known.engine_version)
     return PointIdentity(
         model=deployment.model.label or deployment.model.id or str(job.facts.get("model", "")),
@@ -238,10 +239,11 @@ def _identity(job: PointJob) -> PointIdentity:
         image=plan.image,
         deployment=deployment.name,
         workload=point.workload,
-        preset=workload.preset,
-        corpus=workload.corpus,
-        input_tokens=workload.input_tokens,
-        output_tokens=workload.output_tokens,
+        preset=corpus.preset,
+        corpus=corpus.corpus,
+        input_tokens=corpus.input_tokens,
+        output_tokens=corpus.output_tokens,
+        agentic=workload.agentic,
         concurrency=point.load.concurrency,
         rate=point.load.rate,
         tensor_parallel=known.tensor_parallel,

@@ -54,10 +54,7 @@ def _check_hardware(hardware: HardwareSpec, host: Host, where: str) -> None:
     problem = f"this machine does not have the {wanted} x {sku.name} that the campaign launches engines on (accelerators found: {has})"
     if hardware.absent == "simulate":
         problem += ", and this version has no simulated engine to stand in for them"
-    advice = (
-        f"run it on a node with {sku.name} GPUs, measure a running server with `ixbench run {where} --attach URL`, "
-        "or try `ixbench run examples/laptop.toml`, which needs no GPU"
-    )
+    advice = "what runs here: `ixbench run examples/laptop.toml`, which needs no GPU, or `ixbench bench URL` for a server that is up"
     raise InputError(Fault(where=f"{where}: hardware.sku", problem=problem, advice=advice))
 
 
