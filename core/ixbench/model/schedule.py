@@ -84,6 +84,6 @@ class Schedule:
 
     phases: tuple[Phase, ...]
     request_limit_s: float = 3600.0
-    """Bound on one request; reaching it is a transport failure of class timeout."""
+    """Bound on one request; reaching it is a failure of class timeout: transport before the response head, truncated after it."""
     facts: dict[str, str | int | float | bool | None] = field(default_factory=dict)
     """What the workload wants on record: arrival process, length rule, corpus hash."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 
 from ixbench.model.exchange import TurnRequest
-from ixbench.replay.clock import NS_PER_S, MonotonicClock
+from ixbench.replay.clock import MonotonicClock
 from ixbench.replay.lag import LagMonitor
 from ixbench.replay.load import PhaseLoad
 from ixbench.replay.progress import Progress
@@ -68,11 +68,6 @@ class ExecutionReport:
     def phase(self, name: PhaseName) -> PhaseReport | None:
         """Return the last phase of that name."""
         return next((phase for phase in reversed(self.phases) if phase.name == name), None)
-
-    @property
-    def lag_max_s(self) -> float | None:
-        """The largest event-loop delay that any request of the profile phase saw."""
-        return max(self.lags_ns) / NS_PER_S if self.lags_ns else None
 
 
 async def execute(

@@ -88,7 +88,13 @@ class HttpChannel:
         payload = self.target.adapter.request(spec)
         body = msgspec.json.encode(payload)
         capture = await self._wire.post(body, headers={REQUEST_ID_HEADER: req_id}, limit_s=limit_s)
-        asked = Asked(max_tokens=spec.max_tokens, exact_length=spec.exact_length, usage=_asks_usage(payload), keep_answer=keep_answer)
+        asked = Asked(
+            max_tokens=spec.max_tokens,
+            exact_length=spec.exact_length,
+            usage=_asks_usage(payload),
+            choices=payload.get("n") or 1,
+            keep_answer=keep_answer,
+        )
         exchange, _ = await read_response(capture, asked, quirks=self.target.adapter.quirks, redactor=self._redactor)
         return exchange
 

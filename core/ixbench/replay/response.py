@@ -45,7 +45,14 @@ class Asked:
     exact_length: bool
     usage: bool
     """Whether token counts were asked for."""
+    choices: int = 1
+    """Answers asked for (`n`); token counts cover them all."""
     keep_answer: bool = False
+
+    @property
+    def tokens_due(self) -> int | None:
+        """Output tokens of all choices together at their limit."""
+        return None if self.max_tokens is None else self.max_tokens * self.choices
 
 
 async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks, redactor: Redactor) -> tuple[Exchange, Reading]:
@@ -74,7 +81,7 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
         usage_input=reading.usage_input,
         usage_output=reading.usage_output,
         exact_length=asked.exact_length,
-        output_asked=asked.max_tokens,
+        output_asked=asked.tokens_due,
     )
     assert failure != "cancelled"
     text = _error_text(failure, capture, reading, asked)
@@ -148,7 +155,7 @@ def _error_text(failure: FailureKind | None, capture: Capture, reading: Reading,
         "malformed": reading.malformed,
         "truncated": "the stream ended without " + ("a finish_reason" if reading.finish_reason is None else "[DONE]"),
         "no_usage": "usage was asked for and never came",
-        "length_mismatch": f"exactly {asked.max_tokens} tokens were asked for, {reading.usage_output} came",
+        "length_mismatch": f"exactly {asked.tokens_due} tokens were asked for, {reading.usage_output} came",
     }
     return texts.get(failure)
 
