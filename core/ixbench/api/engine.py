@@ -9,7 +9,7 @@ from ixbench.host.contracts.book import DetectedGpu, HardwareBook, PriceBook
 from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
 from ixbench.host.contracts.engine import Engine, EngineAdapter, RequestSpec, StreamQuirks
 from ixbench.host.contracts.runtime import Runtime
-from ixbench.host.recipes import LOOPBACK, launch_notes, load_recipes
+from ixbench.host.recipes import launch_notes, load_recipes
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.flags import (
@@ -27,7 +27,7 @@ from ixbench.model.flags import (
     value_flag,
     whole_number,
 )
-from ixbench.model.launch import Finding, Identity, LaunchPlan, ProcessPlan, Readiness
+from ixbench.model.launch import LOOPBACK, Finding, Identity, LaunchPlan, ProcessPlan, Readiness
 from ixbench.model.price import Quote, Sku
 from ixbench.model.prompt import Message
 from ixbench.model.sample import Sample

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.launch import LOOPBACK
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ixbench.model.deployment import ArgValue, Deployment
-
-LOOPBACK = "127.0.0.1"
-"""Where servers that ixbench starts listen: nothing but this machine needs to reach them."""
 
 
 @cache
@@ -31,15 +30,22 @@ def load_recipes(package: str) -> Mapping[str, Mapping[str, Any]]:
     return {entry.name.removesuffix(".toml"): tomli.loads(entry.read_text(encoding="utf-8")) for entry in found}
 
 
-def launch_notes(deployment: Deployment[Any], *, package: str, host: ArgValue | None) -> list[str]:
+def launch_notes(
+    deployment: Deployment[Any],
+    *,
+    package: str,
+    host: ArgValue | None,
+    published_host: str = "0.0.0.0",  # noqa: S104 - said, not bound
+) -> list[str]:
     """Return what every result of a launch must say: where it departs from its recipe, and whether its image is only a name.
 
     :param package: whose recipes they are.
     :param host: the address that the server will listen on, read from its final flags.
+    :param published_host: the address in the recipes' source.
     """
     notes: list[str] = []
-    if deployment.recipe is not None and host == LOOPBACK:
-        notes.append(f"listens on {LOOPBACK} where the recipe has 0.0.0.0: only this machine needs to reach it")
+    if deployment.recipe is not None and host == LOOPBACK != published_host:
+        notes.append(f"listens on {LOOPBACK} where the recipe has {published_host}: only this machine needs to reach it")
     elif host != LOOPBACK:
         notes.append(f"listens on {host or 'the address that the engine chooses'}, as args say: other machines may reach the server")
     notes += load_recipes(package).get(deployment.recipe or "", {}).get("notes", ())

@@ -14,13 +14,14 @@ import anyio
 from ixbench.launch.attach import attach
 from ixbench.launch.control import control_client
 from ixbench.launch.errors import EngineError
-from ixbench.launch.ports import LOOPBACK, lease_ports
+from ixbench.launch.ports import lease_ports
 from ixbench.launch.process import port_names, start_process
 from ixbench.launch.ready import ReadyWait
 from ixbench.launch.record import LaunchRecord
 from ixbench.launch.scrub import scrub_log
 from ixbench.launch.stop import LaunchedProcesses, StopReport
 from ixbench.launch.tree import ProcessTree
+from ixbench.model.launch import LOOPBACK
 from ixbench.model.result import Failure
 from ixbench.model.secrets import Redactor, is_secret_name
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ixbench.launch.errors import EngineError
+from ixbench.model.launch import LOOPBACK
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-LOOPBACK = "127.0.0.1"
 _FIRST, _LAST = 20_000, 65_535
 _USUAL_RANGE = (32_768, 60_999)
 _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")

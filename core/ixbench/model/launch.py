@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 Scalar = str | int | float | bool | None
 
+LOOPBACK = "127.0.0.1"
+"""Where every server that ixbench starts listens: nothing but this machine needs to reach it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
