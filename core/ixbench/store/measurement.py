@@ -19,12 +19,11 @@ FACTS = "measurement"
 """The key in `provenance`."""
 
 
-ELSEWHERE = frozenset({"records", "load", "gpus", "lag_p99_s", "client_cpu_s"})
+ELSEWHERE = frozenset({"records", "load", "gpus", "agentic", "lag_p99_s", "client_cpu_s"})
 """Fields of a measurement that requests.jsonl, `identity` and `client` hold."""
 
 
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
-    agentic: bool
     on_host: bool
     start_ns: int | None
     end_ns: int | None
@@ -53,6 +52,7 @@ def rebuild(result: PointResult, records: tuple[RequestRecord, ...]) -> Measurem
         records=records,
         load=Load(concurrency=identity.concurrency, rate=identity.rate),
         gpus=identity.gpus,
+        agentic=identity.agentic,
         lag_p99_s=result.client.lag_s if result.client else None,
         client_cpu_s=result.client.cpu_s if result.client else None,
         **{name: getattr(known, name) for name in _Facts.__struct_fields__},

@@ -70,7 +70,7 @@ def sample_point(
         evidence=evidence,
         origin="run",
         identity=PointIdentity(**known | identity),
-        verdict=verdict or Verdict(status="valid"),
+        verdict=verdict or (Verdict(status="valid") if failure is None else _engine_died(failure)),
         failure=failure,
         metrics=_metrics(
             speed_tok_s_user, rate_tok_s_gpu, rate_tok_s or (rate_tok_s_gpu or 0) * (gpus or 0) or None, successes, concurrency
@@ -105,6 +105,10 @@ def too_short(successes: int, limit: float = 30) -> Verdict:
     """Return the verdict of a point with too few answers."""
     text = f"{successes} successful requests, fewer than {limit:g}"
     return Verdict(status="invalid", reasons=(Reason(code="too_short", value=successes, limit=limit, text=text),))
+
+
+def _engine_died(failure: Failure) -> Verdict:
+    return Verdict(status="invalid", reasons=(Reason(code="engine_died", value=None, limit=None, text=failure.cause),))
 
 
 def _metrics(speed: float, rate: float | None, system_rate: float | None, successes: int, concurrency: int | None) -> Metrics:

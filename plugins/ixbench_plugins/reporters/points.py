@@ -70,7 +70,8 @@ class PointRow:
     def sentences(self) -> list[str]:
         """Return why the point is not plainly valid, one sentence each."""
         point = self.point
-        found = [f"{point.id}: {reason.code}: {reason.text}" for reason in point.verdict.reasons]
+        cause = point.failure.cause if point.failure else None
+        found = [f"{point.id}: {reason.code}: {reason.text}" for reason in point.verdict.reasons if reason.text != cause]
         if point.failure is not None:
             fix = f" {point.failure.fix}" if point.failure.fix else ""
             found.insert(0, f"{point.id}: {point.failure.code}: {point.failure.cause}{fix}")
