@@ -98,7 +98,7 @@ class _Deployment:
         self.faults += matrix_faults
         if axes and self._parsed.url is not None:
             problem = "the settings of a server that is already running cannot be swept"
-            self.faults.append(Fault(where=self._at(("matrix",)), problem=problem, advice=f"remove it, or {self._at(('url',))}"))
+            self.faults.append(Fault(where=self._at(("matrix",)), problem=problem, advice="remove matrix or url"))
         self.faults += env_faults([own, *at_layers.values()]).values()
         cases: list[Case] = []
         if self.adapter is not None:
@@ -130,7 +130,7 @@ class _Deployment:
         if len(given) > 1:
             self.faults.append(Fault(where=self._at(("rate",)), problem="concurrency is given as well", allowed="one of the two"))
         elif not given:
-            advice = "concurrency = [1, 2, 4] for a closed loop, rate = [0.5, 1.0] for an open one"
+            advice = "write concurrency = [1, 2, 4] or, for an open loop, rate = [0.5, 1.0]"
             self.faults.append(Fault(where=self._at(), problem="neither concurrency nor rate is given", advice=advice))
         return [*(Load(concurrency=number) for number in source.concurrency or ()), *(Load(rate=rate) for rate in source.rate or ())]
 

@@ -37,7 +37,7 @@ def campaign_schema(host: Host) -> dict[str, Any]:
         "title": "ixbench campaign",
         "description": "benchmarks.toml",
     }
-    return _without_null(top)
+    return {key: _without_null(value) for key, value in top.items()}
 
 
 def _schema_of(model: type[BaseModel], prefix: str, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +96,8 @@ def _without_null(value: Any) -> Any:  # noqa: ANN401 - a schema has any shape
     if not isinstance(value, dict):
         return value
     table = {key: _without_null(item) for key, item in value.items() if not (key == "default" and _is_empty(item))}
+    if "properties" in value:
+        table["properties"] = {name: _without_null(form) for name, form in value["properties"].items()}
     forms = [form for form in table.get("anyOf", ()) if form != {"type": "null"}]
     if len(forms) == 1 and len(table["anyOf"]) > 1:
         return {**{key: item for key, item in table.items() if key != "anyOf"}, **forms[0]}

@@ -177,7 +177,8 @@ def _allowed(detail: ErrorDetails) -> str:
         return str(context["expected"])
     if kind in _WITH_LIMIT:
         name, text = _WITH_LIMIT[kind]
-        return text.format(context[name])
+        limit = context[name]
+        return text.format(f"{limit:g}" if isinstance(limit, float) else limit)
     return detail["msg"][:1].lower() + detail["msg"][1:]
 
 

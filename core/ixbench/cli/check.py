@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
     plan = make_plan(campaign, host)
     print(f"ok: {counted(len(plan.points), 'point')} in {counted(len(plan.launches), 'launch')}")
     for note in (*campaign.notes, *plan_notes(plan)):
-        print(f"note: {note}" if not note.startswith("warning: ") else note)
+        print(f"note: {note}")
     return 0
 
 

@@ -10,7 +10,7 @@ from ixbench.model.secrets import HIDDEN, is_secret_name, redact_argv, redact_ta
 from ixbench.model.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ixbench.model.deployment import EnvVar
     from ixbench.model.launch import LaunchPlan, ProcessPlan
@@ -64,10 +64,19 @@ def plan_text(plan: Plan) -> str:
 
 
 def plan_notes(plan: Plan) -> tuple[str, ...]:
-    """Return every note of the plan once, in its order: launches first, then points."""
-    notes = [f"{launch.id}: {redact_text(note)}" for launch in plan.launches for note in launch.plan.notes]
-    notes += [redact_text(note) for point in plan.points for note in point.deployment.notes]
-    return tuple(dict.fromkeys(notes))
+    """Return every note of the plan once, behind the launches or points that it is about: those of launches first."""
+    return (
+        *_grouped((note, launch.id) for launch in plan.launches for note in launch.plan.notes),
+        *_grouped((note, point.id) for point in plan.points for note in point.deployment.notes),
+    )
+
+
+def _grouped(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
+    about: dict[str, list[str]] = {}
+    for note, subject in notes:
+        about.setdefault(redact_text(note), []).append(subject)
+    for note, subjects in about.items():
+        yield f"{', '.join(dict.fromkeys(subjects))}: {note}"
 
 
 def counted(number: int, noun: str) -> str:
