@@ -9,7 +9,7 @@ from ixbench.host.contracts.workload import Workload, WorkloadIdentity
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.point import Load
 from ixbench.model.prompt import Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
-from ixbench.model.schedule import Edge, Phase, Schedule, Session, Turn
+from ixbench.model.schedule import Edge, Phase, PhaseName, Schedule, Session, Turn
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, OptionsModel, Size
@@ -24,6 +24,7 @@ __all__ = [
     "MessagesPrompt",
     "OptionsModel",
     "Phase",
+    "PhaseName",
     "Prompt",
     "Schedule",
     "Session",

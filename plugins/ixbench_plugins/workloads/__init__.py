@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from ixbench_plugins.workloads.agentx import AgentX
+from ixbench_plugins.workloads.fixed import Fixed
+from ixbench_plugins.workloads.prompts import Prompts
 
-WORKLOADS = (AgentX(),)
+WORKLOADS = (AgentX(), Fixed(), Prompts())
