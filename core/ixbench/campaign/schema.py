@@ -124,7 +124,7 @@ class HardwareTable(OptionsModel):
     """`[hardware]`: what it runs on."""
 
     sku: Text | None = None
-    """Key in the hardware book (`ixbench hardware`), for instance "mi355x"."""
+    """Key in the hardware book, for instance "mi355x"; it names the prices too."""
     gpus: Annotated[int, Field(ge=1)] | None = None
     """GPUs reserved for a deployment. Without it all per-GPU figures are null."""
     absent: Literal["fail", "simulate"] = "fail"
@@ -210,7 +210,7 @@ class PricesTable(OptionsModel):
     """`[prices]`: what a GPU-hour costs. Either key, not both."""
 
     book: Text | None = None
-    """Id of a dated price book (`ixbench prices`)."""
+    """Id of a dated price book, for instance "2026-09"."""
     tiers: dict[str, Positive] | None = None
     """Prices of your own: `"label" = USD per GPU-hour`; the first is the ladder's."""
 
@@ -248,7 +248,7 @@ class CampaignTable(OptionsModel):
     run: RunTable = RunTable()
     runtime: RuntimeTable = RuntimeTable()
     limits: dict[str, NotNegative] = Field(default_factory=dict)
-    """`<verdict code> = number`: another limit for a verdict rule (`ixbench metrics`)."""
+    """`<verdict code> = number`: another limit for a verdict rule (`ixbench plugins` lists the checks)."""
 
 
 SHARED = frozenset(field_names(SharedKeys))

@@ -166,7 +166,8 @@ def _fault(model: type[BaseModel], path: KeyPath, details: list[ErrorDetails], w
     names = [name for detail in details for name in re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))]
     value = first["input"]
     hint = did_you_mean(value, names) if isinstance(value, str) else ""
-    return Fault(where=where, problem=f"found {shown(value, path[-1] if path else '')}", allowed=" or ".join(allowed_texts), advice=hint)
+    found = HIDDEN if "headers" in path else shown(value, path[-1] if path else "")
+    return Fault(where=where, problem=f"found {found}", allowed=" or ".join(allowed_texts), advice=hint)
 
 
 def _allowed(detail: ErrorDetails) -> str:
