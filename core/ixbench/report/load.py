@@ -30,12 +30,12 @@ def load_runs(paths: Sequence[Path], host: Host) -> tuple[RunView, ...]:
     """
     faults: list[Fault] = []
     views: list[RunView] = []
-    seen: dict[Path, Path] = {}
+    seen: set[Path] = set()
     for path in paths:
-        twin = seen.setdefault(path.resolve(), path)
-        if twin is not path:
+        if path.resolve() in seen:
             faults.append(Fault(where=str(path), problem="is given twice", advice="a run cannot be compared with itself"))
             continue
+        seen.add(path.resolve())
         try:
             views.append(load_run(path) if is_run_folder(path) else _import(path, host))
         except InputError as error:

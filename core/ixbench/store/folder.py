@@ -26,6 +26,7 @@ POINTS = "points"
 LAUNCHES = "launches"
 REPORTS = "reports"
 LAUNCH = "launch.json"
+"""Written by whoever starts the engine."""
 
 
 class RunReader:
@@ -178,15 +179,6 @@ class RunFolder(RunReader):
         with refusals(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
-
-    def write_launch(self, launch_id: str, content: object) -> Path:
-        """Write launch.json, without secrets, and return its path.
-
-        :raises IxbenchError: if the disk refuses.
-        """
-        path = self.launch_folder(launch_id) / LAUNCH
-        write_atomic(path, to_json(hide_named(content, self._redactor), self._redactor))
-        return path
 
 
 def iso_utc(moment: datetime) -> str:

@@ -52,7 +52,6 @@ def write_sample_run(results: Path, host: Host, *, requests: int = 40, chunks: i
     }
     folder = RunFolder.create(results, slug="model-7b", now=SAMPLE_NOW, header=RunHeader(**values | header), redactor=Redactor())
     with folder:
-        folder.write_launch("vllm", {"id": "vllm", "argv": ["vllm", "serve", "acme/Model-7B", "--port", "8000"]})
         for concurrency, gap_s in SAMPLE_LOADS.items():
             count = max(requests, 12 * min(concurrency, 8))  # a point must last ten times its p90 latency
             records = tuple(_record(number, concurrency, gap_s, chunks) for number in range(count))

@@ -1,0 +1,98 @@
+"""docs/run-folder.md names exactly the keys that stand in a written run folder, and its code reads one."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ixbench.host.load import load_host
+from ixbench.model.record import CHUNK_KINDS
+from ixbench.store.folder import RunReader
+from ixbench.testing.folders import write_sample_run
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "run-folder.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^##+ (.*?)\n(.*?)(?=^##|\Z)", TEXT, re.MULTILINE | re.DOTALL))
+FREE = {"campaign", "machine", "versions", "limits", "plugins", "metrics", "provenance", "identity.settings", "accounting.failed", "labels"}
+"""Objects whose keys are the user's, the machine's or a plugin's."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_sample_run(tmp_path_factory.mktemp("results"), load_host())
+
+
+def documented(section):
+    keys = re.findall(r"^\| `([^`]+)` \|", SECTIONS[section], re.MULTILINE)
+    assert len(keys) == len(set(keys))
+    return set(keys)
+
+
+def leaves(value, path=""):
+    """Return the dotted paths of all values; of a list of objects those of its objects, with []."""
+    if path in FREE or not isinstance(value, dict | list) or not value:
+        return {path}
+    if isinstance(value, list):
+        return {path} if not isinstance(value[0], dict) else {leaf for item in value for leaf in leaves(item, f"{path}[]")}
+    return {leaf for key, item in value.items() for leaf in leaves(item, f"{path}.{key}" if path else key)}
+
+
+def parents(keys):
+    return {key for key in keys if any(other.startswith((f"{key}.", f"{key}[]")) for other in keys)}
+
+
+def test_every_key_of_run_json_is_documented_and_no_other(run):
+    keys = documented("run.json")
+    assert leaves(json.loads((run / "run.json").read_text())) == keys - parents(keys)
+
+
+def test_every_key_of_point_json_is_documented_and_no_other(run):
+    points = [json.loads((run / "points" / name / "point.json").read_text()) for name in ("vllm-c16", "vllm-c64")]
+    keys = documented("point.json")
+    facts = {key for key in keys if key.startswith("provenance.")}
+    found = set().union(*map(leaves, points))
+    assert found - parents(keys - facts) == keys - facts - parents(keys - facts)
+    assert {f"provenance.measurement.{key}" for key in points[0]["provenance"]["measurement"]} == facts - {"provenance.measurement"}
+
+
+def test_every_metric_is_documented_with_its_unit():
+    rows = re.findall(r"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$", SECTIONS["Metrics"], re.MULTILINE)
+    metrics = {metric.name: metric for metric in load_host().metrics()}
+    assert {name: (unit, text) for name, unit, text in rows} == {
+        name: (metric.unit, metric.definition.replace("|output tokens - asked|", "abs(output tokens - asked)"))
+        for name, metric in metrics.items()
+    }
+
+
+def test_every_key_of_the_lines_is_documented_and_no_other(run):
+    for section in ("requests.jsonl", "samples.jsonl"):
+        line = (run / "points" / "vllm-c8" / section).read_text().splitlines()[0]
+        assert leaves(json.loads(line)) == documented(section)
+
+
+def test_the_kinds_of_events_are_those_of_the_document():
+    listed = re.findall(r"(\d) (\w+)", re.search(r"`kind`: (.*?) \|", SECTIONS["chunks.bin"])[1])
+    assert [name for _, name in listed] == list(CHUNK_KINDS)
+    assert [int(number) for number, _ in listed] == list(range(len(CHUNK_KINDS)))
+
+
+def test_the_code_of_the_document_reads_the_events(run):
+    (source,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    module: dict[str, object] = {}
+    exec(compile(source, "docs/run-folder.md", "exec"), module)
+    folder = run / "points" / "vllm-c16"
+    records = RunReader(run).records("vllm-c16")
+    for line, record in zip((folder / "requests.jsonl").read_text().splitlines(), records, strict=True):
+        columns = module["events"](folder, line)
+        assert columns["ns"].tolist() == list(record.chunks.ns)
+        assert columns["tokens"].tolist() == list(record.chunks.tokens)
+        assert columns["size"].tolist() == list(record.chunks.size)
+        assert columns["kind"].tolist() == list(record.chunks.kind)
+
+
+def test_the_tree_of_the_document_is_the_folder(run):
+    named = set(re.findall(r"[\w.]+\.(?:jsonl|json|bin|lock)", TEXT.partition("## run.json")[0]))
+    found = {path.name for path in run.rglob("*") if path.is_file()}
+    assert found == named
