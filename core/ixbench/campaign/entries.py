@@ -17,7 +17,7 @@ from ixbench.campaign.matrix import as_settings, as_table, combinations, read_ma
 from ixbench.campaign.merge import merge
 from ixbench.campaign.overrides import deployment_name
 from ixbench.campaign.schema import IN_DEPLOYMENT, SETTINGS, SHARED, DeploymentTable, SharedKeys
-from ixbench.campaign.validate import check, check_rest, shown
+from ixbench.campaign.validate import check, check_rest, field_names, shown
 from ixbench.model.deployment import Deployment
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.point import Load
@@ -129,10 +129,16 @@ class _Deployment:
             given = [key for key in _LOADS if key in defaults.table]
         if len(given) > 1:
             self.faults.append(Fault(where=self._at(("rate",)), problem="concurrency is given as well", allowed="one of the two"))
-        elif not given:
+        elif not given and not self._misspelt_load():
             advice = "write concurrency = [1, 2, 4] or, for an open loop, rate = [0.5, 1.0]"
             self.faults.append(Fault(where=self._at(), problem="neither concurrency nor rate is given", advice=advice))
         return [*(Load(concurrency=number) for number in source.concurrency or ()), *(Load(rate=rate) for rate in source.rate or ())]
+
+    def _misspelt_load(self) -> bool:
+        """Say whether an unknown key is told to be a load's: one sentence about it is enough."""
+        known = IN_DEPLOYMENT | set(field_names(self.adapter.Options) if self.adapter is not None else ())
+        meant = {did_you_mean(load, _LOADS) for load in _LOADS}
+        return any(did_you_mean(key, known) in meant for key in self._raw if key not in known)
 
     def _at_layers(self) -> dict[int, Layer]:
         layers: dict[int, Layer] = {}

@@ -95,7 +95,7 @@ WRONG = {
         file_of(deployment='[[deployment]]\nengine = "acne"\nconcurrency = [1]'),
         "deployment[0].engine: unknown engine 'acne'; allowed: acme, plain; did you mean 'acme'?",
     ),
-    "unknown key": (deployment("concurrencey = [1]\nrate = 1"), "deployment[0].concurrencey: unknown key; did you mean 'concurrency'?"),
+    "unknown key": (deployment("concurrencey = [1]"), "deployment[0].concurrencey: unknown key; did you mean 'concurrency'?"),
     "unknown engine option": (
         deployment(f"{CONCURRENCY}max_num_seq = 3"),
         "deployment[0].max_num_seq: unknown key; did you mean 'max_num_seqs'?",
@@ -386,7 +386,6 @@ nothing = 1
             "hardware.gpus",
             "hardware.sku",
             "workload.requests",
-            "deployment[0]",
             "deployment[0].concurrencey",
             "deployment[0].max_num_seqs",
             "deployment[1].engine",
