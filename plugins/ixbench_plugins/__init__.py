@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ixbench.api.engine import EngineAdapter, HardwareBook, PriceBook, Runtime, Signature
+    from ixbench.api.engine import Collector, EngineAdapter, HardwareBook, PriceBook, Runtime, Signature
     from ixbench.api.measure import Check, Metric
     from ixbench.api.report import Reporter
     from ixbench.api.workload import Workload
@@ -38,6 +38,14 @@ def ixbench_workloads() -> Iterable[Workload[Any]]:
     from ixbench_plugins.workloads import WORKLOADS
 
     return WORKLOADS
+
+
+@hookimpl
+def ixbench_collectors() -> Iterable[Collector]:
+    """Return the built-in sources of samples."""
+    from ixbench_plugins.collectors import COLLECTORS
+
+    return COLLECTORS
 
 
 @hookimpl
@@ -75,9 +83,10 @@ def ixbench_prices() -> Iterable[PriceBook]:
 @hookimpl
 def ixbench_signatures() -> Iterable[Signature]:
     """Return the failure signatures."""
+    from ixbench_plugins.engines.llamacpp.signatures import LLAMACPP_SIGNATURES
     from ixbench_plugins.signatures import SIGNATURES
 
-    return SIGNATURES
+    return (*SIGNATURES, *LLAMACPP_SIGNATURES)
 
 
 @hookimpl

@@ -1,0 +1,7 @@
+"""What ixbench samples by itself while a point runs."""
+
+from __future__ import annotations
+
+from ixbench_plugins.collectors.host import HostCollector
+
+COLLECTORS = (HostCollector(),)
