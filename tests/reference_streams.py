@@ -13,8 +13,9 @@ import hashlib
 import json
 import sys
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx
@@ -23,11 +24,13 @@ import tomli
 from ixbench.host.contracts.engine import StreamQuirks
 from ixbench.host.load import load_host
 from ixbench.model.errors import InputError
-from ixbench.model.exchange import Exchange
 from ixbench.model.secrets import Redactor
 from ixbench.replay.interpret import Reading, limit_reached
 from ixbench.replay.response import Asked, read_response
 from ixbench.replay.wire import Capture
+
+if TYPE_CHECKING:
+    from ixbench.model.exchange import Exchange
 
 LONG_TEXT = 10_000
 KEYS = (
@@ -66,7 +69,7 @@ def pieces_of(body: bytes, splits: Any) -> list[bytes]:
     if splits == "every":
         return [body[at : at + 1] for at in range(len(body))]
     edges = [0, *(splits or []), len(body)]
-    return [body[low:high] for low, high in zip(edges, edges[1:], strict=False)]
+    return [body[low:high] for low, high in pairwise(edges)]
 
 
 def asked_of(entry: dict[str, Any]) -> Asked:

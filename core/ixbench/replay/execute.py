@@ -113,6 +113,19 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What can end a replay before its time."""
+
+    event: anyio.Event | None
+    reason: Literal["engine_died", "stopped"]
+    grace_s: float
+
+    @property
+    def reached(self) -> bool:
+        return self.event is not None and self.event.is_set()
+
+
 @dataclass(slots=True, kw_only=True)
 class _Executor:
     channel: Channel
@@ -128,32 +141,34 @@ class _Executor:
 
     async def run(self, schedule: Schedule, stop: anyio.Event | None, died: anyio.Event | None) -> ExecutionReport:
         reports: list[PhaseReport] = []
+        ends: tuple[_End, ...] = (_End(died, "engine_died", DEATH_GRACE_S), _End(stop, "stopped", self.stop_grace_s))
         async with anyio.create_task_group() as watchers:
             if self.clock.kind != "virtual":
                 self._lag = LagMonitor(self.clock)
                 watchers.start_soon(self._lag.run)
-            if died is not None:
-                watchers.start_soon(self._end_when, died, "engine_died", DEATH_GRACE_S)
-            if stop is not None:
-                watchers.start_soon(self._end_when, stop, "stopped", self.stop_grace_s)
-            await anyio.lowlevel.checkpoint()
+            for end in ends:
+                watchers.start_soon(self._end_when, end)
             for phase in schedule.phases:
-                if self._ended == "completed":
-                    with collector_paused() if phase.name == "profile" else nullcontext():
-                        reports.append(await self._run_phase(phase))
-                    await anyio.lowlevel.checkpoint()
+                reached = next((end.reason for end in ends if end.reached), None)
+                if reached is not None:
+                    self._ended = reached
+                    break
+                with collector_paused() if phase.name == "profile" else nullcontext():
+                    reports.append(await self._run_phase(phase))
             watchers.cancel_scope.cancel()
         return ExecutionReport(
             ended=self._ended, phases=tuple(reports), lags_ns=self._lags_ns, clock=self.clock.kind, anchor=self.clock.anchor
         )
 
-    async def _end_when(self, event: anyio.Event, reason: Literal["stopped", "engine_died"], grace_s: float) -> None:
+    async def _end_when(self, end: _End) -> None:
         """End the replay when the event is set; a dead engine outweighs the wish to stop."""
-        await event.wait()
+        if end.event is None:
+            return
+        await end.event.wait()
         if self._ended != "engine_died":
-            self._ended = reason
+            self._ended = end.reason
         if self._load is not None:
-            await self._load.close_within(min(grace_s, self._load.phase.grace_s))
+            await self._load.close_within(min(end.grace_s, self._load.phase.grace_s))
 
     async def _run_phase(self, phase: Phase) -> PhaseReport:
         start_ns = self.clock.now_ns()

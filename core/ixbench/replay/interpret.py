@@ -6,7 +6,7 @@ The work comes in batches (`feed`), so that a long answer does not hold up the e
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ixbench.replay.chunks import decode_event, event_decoder
 from ixbench.replay.error_text import message_of
@@ -115,7 +115,7 @@ class Interpreter:
             self._add("usage")
             return
         kinds = {self._take_choice(choice) for choice in choices}
-        kind = next(kind for kind in _BY_WEIGHT if kind in kinds)
+        kind = min(kinds, key=_BY_WEIGHT.index)
         ids = [choice.token_ids for choice in choices if choice.token_ids is not None]
         total = decoded.usage.completion_tokens if decoded.usage is not None else None
         self._add(kind, sum(map(len, ids)) if ids else None, total)
@@ -202,7 +202,7 @@ class Interpreter:
         return steps
 
 
-_BY_WEIGHT: tuple[Literal["text", "tool", "think", "finish", "role"], ...] = ("text", "tool", "think", "finish", "role")
+_BY_WEIGHT: tuple[ChunkKind, ...] = ("text", "tool", "think", "finish", "role")
 """What an event with several choices counts as."""
 
 

@@ -19,7 +19,7 @@ class Reply:
     """How one request is answered. The default is a plain good stream."""
 
     status: int = 200
-    """Anything but 200 answers with an error body."""
+    """Anything but 200 answers with an error body (or with `body`)."""
     message: str = ""
     """Text of the error body or of the error event."""
     headers: Mapping[str, str] = field(default_factory=dict)

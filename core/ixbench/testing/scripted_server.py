@@ -248,7 +248,7 @@ class _Responder:
         if reply.first_s:
             await asyncio.sleep(reply.first_s)
         await self._break("before_head")
-        if reply.status != 200:  # noqa: PLR2004 - all other statuses are errors
+        if reply.status != 200 and reply.body is None:  # noqa: PLR2004 - all other statuses are errors
             await _send_error(self._writer, reply)
             return
         totals = self._server.totals
@@ -272,7 +272,7 @@ class _Responder:
             headers["connection"] = "close"
         if reply.gzip:
             headers["content-encoding"] = "gzip"
-        head = _head_bytes(200, {**headers, **reply.headers})
+        head = _head_bytes(reply.status, {**headers, **reply.headers})
         if reply.cut == "in_head":
             self._writer.write(head[: len(head) // 2])
             await self._writer.drain()
@@ -364,7 +364,10 @@ class _Responder:
 async def _read(reader: asyncio.StreamReader) -> _Request | None:
     """Return the next request of a connection, or None at its end."""
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
+        start = await reader.readexactly(1)
+        if not start.isalpha():
+            return None
+        head = start + await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
         return None
     if len(head) > _HEAD_LIMIT:

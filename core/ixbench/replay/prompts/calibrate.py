@@ -147,6 +147,7 @@ async def _verified(
     synthesiser: Synthesiser, lengths: tuple[int, ...], prober: _Prober, source: Literal["server", "tokenizer"]
 ) -> Calibration:
     """Have the server count prompts of the wanted lengths, correcting the slope where words melt together."""
+    counted: list[int] = []
     for _ in range(_ROUNDS):
         counted = [await prober.count(synthesiser.text(length, prober.fresh_key())) for length in lengths]
         errors = [count - length for count, length in zip(counted, lengths, strict=True)]

@@ -1,0 +1,183 @@
+"""What events mean: kinds, tokens, text, usage, reasons, errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ixbench.host.contracts.engine import StreamQuirks
+from ixbench.replay.interpret import Interpreter, Reading, limit_reached
+from ixbench.replay.sse import split_events
+
+
+def read(*events, quirks: StreamQuirks | None = None, names=None) -> Reading:
+    lines = []
+    for position, event in enumerate(events):
+        name = (names or {}).get(position)
+        data = event if isinstance(event, str) else json.dumps(event)
+        lines.append((f"event: {name}\n" if name else "") + f"data: {data}\n\n")
+    interpreter = Interpreter(quirks or StreamQuirks())
+    interpreter.feed(split_events("".join(lines).encode()))
+    return interpreter.reading()
+
+
+def chat(delta=None, *, finish=None, index=0, **more):
+    return {"choices": [{"index": index, "delta": delta, "finish_reason": finish}], **more}
+
+
+def usage(prompt, output, **more):
+    return {"usage": {"prompt_tokens": prompt, "completion_tokens": output, **more}}
+
+
+def test_kinds():
+    reading = read(
+        chat({"role": "assistant", "content": ""}),
+        chat({"reasoning": "hm"}),
+        chat({"content": "a"}),
+        chat({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": ""}}]}),
+        chat({"tool_calls": [{"index": 0, "function": {"arguments": ""}}]}),
+        chat({"content": "b"}, finish="stop"),
+        chat({}, finish="length"),
+        {"choices": [], **usage(3, 4)},
+        "[DONE]",
+    )
+    assert reading.kinds == ("role", "think", "text", "tool", "role", "text", "finish", "usage", "done")
+    assert (reading.text, reading.thinking, reading.tool_calls) == ("ab", "hm", 1)
+    assert (reading.finish_reason, reading.done_seen) == ("stop", True)
+    assert reading.content_events == (1, 2, 3, 5)
+
+
+def test_a_finish_with_usage_and_no_text_is_a_finish():
+    reading = read(chat({}, finish="stop", **usage(3, 4)))
+    assert (reading.kinds, reading.usage_input, reading.usage_output) == (("finish",), 3, 4)
+    assert reading.tokens == (None,)
+
+
+def test_the_last_usage_counts_whichever_event_it_is_in():
+    reading = read(
+        chat({"content": "a"}, **usage(3, 1)), chat({}, finish="stop", usage=None), {"choices": [], **usage(3, 2)}, {"choices": []}
+    )
+    assert (reading.usage_input, reading.usage_output) == (3, 2)
+
+
+def test_details_of_usage():
+    details = {"prompt_tokens_details": {"cached_tokens": 5}, "completion_tokens_details": {"reasoning_tokens": 6}}
+    reading = read({"choices": [], **usage(9, 8, **details)})
+    assert (reading.usage_cached, reading.usage_reasoning) == (5, 6)
+
+
+@pytest.mark.parametrize("count", [-1, 2**31, 10**30])
+def test_impossible_counts_are_no_counts(count):
+    reading = read(chat({"content": "a"}, **usage(count, count)), {"choices": [], **usage(count, count)})
+    assert (reading.usage_input, reading.usage_output, reading.tokens) == (None, None, (None, None))
+
+
+class TestTokens:
+    def test_running_usage_gives_differences(self):
+        events = [chat({"role": "assistant"}, **usage(9, 0)), *(chat({"content": "x"}, **usage(9, total)) for total in (1, 3, 6))]
+        assert read(*events, {"choices": [], **usage(9, 6)}).tokens == (0, 1, 2, 3, None)
+
+    def test_a_total_at_the_end_says_nothing_of_chunks(self):
+        assert read(chat({"content": "x"}), chat({"content": "y"}, finish="stop", **usage(9, 6))).tokens == (None, None)
+
+    def test_totals_that_fall_belong_to_several_choices(self):
+        events = [chat({"content": "x"}, **usage(9, 2)), chat({"content": "y"}, **usage(9, 1))]
+        assert read(*events).tokens == (None, None)
+        apart = [chat({"content": "x"}, **usage(9, 1)), chat({"content": "y"}, index=1, **usage(9, 1))]
+        assert read(*apart).tokens == (None, None)
+
+    def test_token_ids_count_also_where_the_text_is_held_back(self):
+        events = [{"choices": [{"index": 0, "text": text, "token_ids": ids}]} for text, ids in (("a", [1]), ("", [2]), ("bc", [3, 4]))]
+        reading = read(*events, {"choices": [], **usage(9, 4)})
+        assert (reading.tokens, reading.kinds) == ((1, 1, 2, None), ("text", "role", "text", "usage"))
+
+    def test_one_token_a_chunk_only_where_that_holds_by_design(self):
+        events = [chat({"role": "assistant"}), chat({"content": "x"}), chat({}, finish="stop")]
+        assert read(*events).tokens == (None, None, None)
+        assert read(*events, quirks=StreamQuirks(chunk_is_token=True)).tokens == (None, 1, None)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("event", "text"),
+        [
+            ({"error": {"message": "engine died", "code": 500}}, "engine died"),
+            ({"error": "engine died"}, "engine died"),
+            ({"object": "error", "message": "engine died"}, "engine died"),
+            ({"error": {"detail": [{"msg": "engine died"}]}}, "engine died"),
+        ],
+    )
+    def test_shapes(self, event, text):
+        reading = read(chat({"content": "a"}), event, "[DONE]")
+        assert (reading.error, reading.kinds) == (text, ("text", "error", "done"))
+
+    def test_named_events_need_no_json(self):
+        reading = read("engine died", names={0: "error"})
+        assert (reading.error, reading.malformed, reading.kinds) == ("engine died", None, ("error",))
+
+    def test_a_null_error_is_none(self):
+        assert read(chat({"content": "a"}, error=None)).error is None
+
+    @pytest.mark.parametrize(
+        "data", ["{", "[1]", "null", "7", '{"choices": {}}', '{"choices": [{"delta": {"content": 5}}]}', '{"a": NaN}', "[" * 100_000]
+    )
+    def test_what_is_no_valid_event(self, data):
+        reading = read(chat({"content": "a"}), data, chat({"content": "b"}))
+        assert reading.malformed is not None
+        assert reading.malformed.startswith("event 2 is not valid: ")
+        assert (reading.kinds, reading.text) == (("text", "error", "text"), "ab")
+
+
+def test_several_choices_share_events_but_not_text():
+    reading = read(
+        {"choices": [{"index": 1, "delta": {"content": "other"}}, {"index": 0, "delta": {"role": "assistant"}}]},
+        chat({"content": "mine"}),
+        chat({}, finish="stop", index=1),
+        chat({}, finish="length"),
+    )
+    assert (reading.kinds, reading.text, reading.finish_reason) == (("text", "text", "finish", "finish"), "mine", "length")
+
+
+def test_tool_calls_are_counted_once_each():
+    def call(**fields):
+        return chat({"tool_calls": [fields]})
+
+    reading = read(
+        call(index=0, function={"name": "a"}), call(index=0, function={"arguments": "{}"}), call(index=1, id="x", function={"name": "b"})
+    )
+    assert (reading.tool_calls, reading.kinds) == (2, ("tool",) * 3)
+
+
+def test_fields_of_thinking_are_the_engines_own():
+    event = chat({"thought": "hm", "reasoning": "no"})
+    assert read(event, quirks=StreamQuirks(reasoning_fields=("thought",))).thinking == "hm"
+
+
+def test_halves_of_a_surrogate_pair_in_two_events_are_joined():
+    reading = read('{"choices":[{"delta":{"content":"a\\ud83d"}}]}', '{"choices":[{"delta":{"content":"\\ude84b"}}]}')
+    assert (reading.text, reading.malformed) == ("a\U0001f684b", None)
+    assert read('{"choices":[{"delta":{"content":"a\\ud83d"}}]}').text == "a\ufffd"
+
+
+def test_bytes_that_are_no_utf8_become_replacement_characters():
+    interpreter = Interpreter(StreamQuirks())
+    interpreter.feed(split_events(b'data: {"choices":[{"delta":{"content":"a\xff"}}]}\n\n'))
+    assert interpreter.reading().text == "a\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("reason", "output", "reliable", "reached"),
+    [
+        ("length", 3, True, True),
+        ("max_tokens", 3, True, True),
+        ("stop", 8, True, False),
+        ("stop", 8, False, True),
+        ("stop", 7, False, False),
+        ("stop", None, False, False),
+        (None, None, True, False),
+    ],
+)
+def test_whether_the_limit_ended_the_answer(reason, output, reliable, reached):
+    reading = Reading(finish_reason=reason, usage_output=output)
+    assert limit_reached(reading, 8, StreamQuirks(finish_reason_reliable=reliable)) is reached

@@ -1,0 +1,128 @@
+"""Events are split as the standard of server-sent events says, whatever the line ends and however the bytes arrive."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ixbench.replay.sse import split_events, stamps_of
+
+
+def data_of(body: bytes) -> list[bytes]:
+    return [event.data for event in split_events(body)]
+
+
+@pytest.mark.parametrize(
+    ("body", "data"),
+    [
+        (b"data: a\n\ndata: b\n\n", [b"a", b"b"]),
+        (b"data:a\n\n", [b"a"]),
+        (b"data:  a\n\n", [b" a"]),
+        (b"data: a\r\n\r\ndata: b\r\n\r\n", [b"a", b"b"]),
+        (b"data: a\r\rdata: b\r\r", [b"a", b"b"]),
+        (b"data: a\n\r\ndata: b\r\n\n", [b"a", b"b"]),
+        (b"data: a\r\ndata: b\r\n\r\n", [b"a\nb"]),
+        (b"data: a\rdata: b\r\r", [b"a\nb"]),
+        (b"data: {\ndata: }\n\n", [b"{\n}"]),
+        (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
+        (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", []),
+        (b": ping\n\ndata: a\n\n", [b"a"]),
+        (b": ping\ndata: a\n:pong\n\n", [b"a"]),
+        (b"\n\n\ndata: a\n\n\n\ndata: b\n\n", [b"a", b"b"]),
+        (b"id: 1\nretry: 3\ndata: a\nnonsense\ndatax: b\n\n", [b"a"]),
+        (b"event: ping\n\ndata: a\n\n", [b"a"]),
+        (b"data:\n\ndata\n\ndata: a\n\n", [b"a"]),
+        (b"data\ndata\ndata: a\n\n", [b"\n\na"]),
+        (b"data: a\n\ndata: b", [b"a"]),
+        (b"data: a\n\ndata: b\n", [b"a"]),
+        (b"data: a\r\n\r", [b"a"]),
+        (b"data: a\n\ndata: [DONE]", [b"a", b"[DONE]"]),
+        (b"data: a\n\ndata: [DONE]\n", [b"a", b"[DONE]"]),
+        (b"data: a\r\rdata: [DONE]\r", [b"a", b"[DONE]"]),
+        (b"data: [DONE]\n\ndata: late\n\n", [b"[DONE]"]),
+        (b"data: [DON", []),
+        (b"", []),
+        (b"\n", []),
+    ],
+)
+def test_bodies(body, data):
+    assert data_of(body) == data
+
+
+def test_the_name_of_an_event():
+    assert [(event.name, event.data) for event in split_events(b"event: error\ndata: x\n\ndata: y\n\n")] == [(b"error", b"x"), (b"", b"y")]
+
+
+def test_sizes_cover_the_body_and_ends_rise():
+    body = b": hello\n\ndata: a\n\n:x\ndata: b\r\n\r\ndata: [DONE]"
+    events = list(split_events(body))
+    assert [event.end for event in events] == [18, 31, len(body)]
+    assert sum(event.size for event in events) == len(body)
+
+
+def test_a_stamp_is_that_of_the_read_which_completed_the_event():
+    pieces = [b"data: a\n", b"\nda", b"ta: b\n\ndata: c\n\n"]
+    ends = [event.end for event in split_events(b"".join(pieces))]
+    assert stamps_of(ends, pieces, [100, 200, 300]) == [200, 300, 300]
+
+
+def by_the_book(body: bytes) -> list[bytes]:
+    """Read byte by byte as the standard words it, slowly."""
+    lines: list[bytes] = []
+    line = b""
+    position = 3 if body.startswith(b"\xef\xbb\xbf") else 0
+    while position < len(body):
+        byte = body[position : position + 1]
+        if byte in b"\r\n":
+            lines.append(line)
+            line = b""
+            position += 2 if body[position : position + 2] == b"\r\n" else 1
+        else:
+            line += byte
+            position += 1
+    events: list[bytes] = []
+    data: list[bytes] = []
+    for complete in lines:
+        if complete:
+            name, _, value = complete.partition(b":")
+            if name == b"data":
+                data.append(value[1:] if value.startswith(b" ") else value)
+            continue
+        if b"\n".join(data):
+            events.append(b"\n".join(data))
+        data = []
+    return events
+
+
+LINES = st.sampled_from([b"data: a", b"data:b", b"data", b"data: ", b": c", b":", b"event: x", b"id: 7", b"x", b"data:  \xc3\xbc", b""])
+ENDS = st.sampled_from([b"\n", b"\r", b"\r\n"])
+
+
+@given(st.lists(st.tuples(LINES, ENDS), max_size=30), st.booleans())
+def test_any_mixture_of_lines_reads_as_the_standard_says(lines, mark):
+    body = (b"\xef\xbb\xbf" if mark else b"") + b"".join(line + end for line, end in lines)
+    assert data_of(body) == by_the_book(body)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_reader(body):
+    events = list(split_events(body))
+    ends = [event.end for event in events]
+    assert ends == sorted(set(ends))
+    assert all(0 < end <= len(body) for end in ends)
+
+
+@given(st.lists(st.tuples(LINES, ENDS), max_size=20), st.data())
+def test_stamps_follow_the_bytes_in_every_split(lines, data):
+    body = b"".join(line + end for line, end in lines)
+    cuts = sorted(data.draw(st.sets(st.integers(1, max(len(body) - 1, 1)), max_size=10))) if len(body) > 1 else []
+    edges = [0, *cuts, len(body)]
+    pieces = [body[low:high] for low, high in pairwise(edges)]
+    stamps = list(range(len(pieces)))
+    ends = [event.end for event in split_events(body)]
+    for end, stamp in zip(ends, stamps_of(ends, pieces, stamps), strict=True):
+        before = sum(map(len, pieces[:stamp]))
+        assert before < end <= before + len(pieces[stamp])
