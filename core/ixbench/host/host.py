@@ -198,4 +198,4 @@ class Host:
     def _suspects(self, hook: str) -> list[str]:
         """Return the failures of plugins that might give what is missing: those of other hooks can't be the reason."""
         others = BY_HOOK.keys() - {hook}
-        return [f"it might come from {failed.source}, which failed: {failed}" for failed in self.failures if failed.hook not in others]
+        return [f"it might come from a plugin that failed: {failed}" for failed in self.failures if failed.hook not in others]

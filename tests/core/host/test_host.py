@@ -189,7 +189,7 @@ def test_failures_of_other_kinds_are_not_blamed_for_a_missing_name():
     with pytest.raises(InputError) as caught:
         host.engine("god")
     assert "plugin aa" not in str(caught.value)
-    with pytest.raises(InputError, match=r"it might come from plugin aa \(inline\), which failed: .*RuntimeError: no way"):
+    with pytest.raises(InputError, match=r"it might come from a plugin that failed: plugin aa \(inline\): .*RuntimeError: no way"):
         host.reporter("x")
 
 
