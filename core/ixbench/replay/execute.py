@@ -205,7 +205,7 @@ class _Executor:
         dispatch.on_send(began_ns)
         exchange: Exchange | None = None
         scope = anyio.CancelScope()
-        load.flights.add(scope)
+        load.flights[scope] = None
         try:
             with scope:
                 exchange = await self.channel.send(request)
@@ -213,7 +213,7 @@ class _Executor:
             self._keep_cancelled(request, dispatch.due_ns, began_ns)
             raise
         finally:
-            load.flights.discard(scope)
+            load.flights.pop(scope, None)
         if exchange is None:
             return self._keep_cancelled(request, dispatch.due_ns, began_ns), None
         return self._keep(finished(request, exchange, due_ns=dispatch.due_ns, lag_ns=self._lag_since(exchange.send_ns))), exchange.answer

@@ -50,9 +50,9 @@ class PhaseLoad:
     """Sessions that ended before their last turn, by cause."""
     turns_skipped: int = 0
     """Turns of these sessions that were never sent."""
-    flights: set[anyio.CancelScope] = field(default_factory=set)
-    """One for each request in flight."""
-    _waits: set[anyio.CancelScope] = field(default_factory=set)
+    flights: dict[anyio.CancelScope, None] = field(default_factory=dict)
+    """One for each request in flight; in order of send, so that cancelling them is the same in every run."""
+    _waits: dict[anyio.CancelScope, None] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Carry out the load and return when the last request has ended."""
@@ -162,14 +162,14 @@ class PhaseLoad:
 class _Wait:
     """A wait that `PhaseLoad.close` can cut short."""
 
-    def __init__(self, waits: set[anyio.CancelScope]) -> None:
+    def __init__(self, waits: dict[anyio.CancelScope, None]) -> None:
         self._waits = waits
         self._scope = anyio.CancelScope()
 
     def __enter__(self) -> None:
-        self._waits.add(self._scope)
+        self._waits[self._scope] = None
         self._scope.__enter__()
 
     def __exit__(self, *error: object) -> bool | None:
-        self._waits.discard(self._scope)
+        self._waits.pop(self._scope, None)
         return self._scope.__exit__(*error)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from itertools import pairwise
 
@@ -186,19 +187,28 @@ class TestCalibration:
         assert wanted_lengths(Schedule(phases=(phase(endless),))) == (9,)
 
     @pytest.mark.parametrize("share", [10, 30])
-    def test_words_that_melt_together_are_corrected_for(self, schedule_of, share):
+    def test_words_that_melt_together_are_avoided(self, schedule_of, share):
         words = synthesiser(WORDS).vocabulary.words
-        pairs = {f"{one} {two}" for at, one in enumerate(words) for two in words[at % share :: share]}
+        chance = random.Random(share)
+        pairs = {f"{one} {two}" for one in words for two in words if chance.random() < 1 / share}
         server = FakeServer(PseudoTokenizer(joined=frozenset(pairs)))
         found = run(server, schedule_of(200, 2000, 8000))
-        assert not found.exact
-        errors = []
-        for number in range(40):
+        assert (found.exact, found.synthesiser.slope) == (True, 1.0)
+        assert found.probes < 120
+        for number in range(30):
             tokens = (200, 2000, 8000)[number % 3]
-            text = found.synthesiser.text(tokens, f"k{number}")
-            errors.append((len(server.tokenizer.chat([("user", text)])) - tokens, tokens))
-        assert all(abs(error) <= max(0.01 * tokens, 8) for error, tokens in errors)
-        assert abs(sum(error for error, _ in errors)) <= 0.005 * sum(tokens for _, tokens in errors)
+            assert len(server.tokenizer.chat([("user", found.synthesiser.text(tokens, f"k{number}"))])) == tokens
+
+    def test_where_no_words_stay_apart_the_slope_is_corrected(self, schedule_of):
+        class Thirds(PseudoTokenizer):
+            def chat(self, messages):
+                tokens = super().chat(messages)
+                return tokens[: len(tokens) - len(tokens) // 30]
+
+        server = FakeServer(Thirds())
+        found = run(server, schedule_of(500, 2000, 8000))
+        assert found.synthesiser.slope == pytest.approx(29 / 30, rel=0.01)
+        assert [abs(error) <= max(0.01 * tokens, 8) for error, tokens in zip(found.errors, found.lengths, strict=True)] == [True] * 3
 
     @pytest.mark.parametrize(
         ("outcome", "message"),

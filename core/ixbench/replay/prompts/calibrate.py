@@ -11,7 +11,7 @@ from ixbench.host.contracts.engine import RequestSpec
 from ixbench.model.prompt import Message, SyntheticPrompt
 from ixbench.replay.prompts.local_tokenizer import LocalTokenizer
 from ixbench.replay.prompts.synthesis import Synthesiser
-from ixbench.replay.prompts.vocabulary import CalibrationError, learn
+from ixbench.replay.prompts.vocabulary import CalibrationError, calmed, learn
 
 if TYPE_CHECKING:
     from ixbench.model.exchange import Exchange
@@ -24,7 +24,7 @@ _SESSIONS_LOOKED_AT = 512
 _ALLOWED_SHARE = 0.01
 _ALLOWED_TOKENS = 8
 _ALLOWED_SUM_SHARE = 0.005
-_ROUNDS = 3
+_ROUNDS = 4
 
 
 class Ask(Protocol):
@@ -146,11 +146,15 @@ async def _learn_locally(local: LocalTokenizer, prober: _Prober) -> Vocabulary:
 async def _verified(
     synthesiser: Synthesiser, lengths: tuple[int, ...], prober: _Prober, source: Literal["server", "tokenizer"]
 ) -> Calibration:
-    """Have the server count prompts of the wanted lengths, correcting the slope where words melt together."""
+    """Have the server count prompts of the wanted lengths; where they are missed, look for calmer words, then correct the slope."""
     counted: list[int] = []
-    for _ in range(_ROUNDS):
+    for attempt in range(_ROUNDS):
         counted = [await prober.count(synthesiser.text(length, prober.fresh_key())) for length in lengths]
         errors = [count - length for count, length in zip(counted, lengths, strict=True)]
+        calm = await calmed(synthesiser.vocabulary, prober.count) if any(errors) and not attempt else None
+        if calm is not None:
+            synthesiser = Synthesiser(calm)
+            continue
         if _close(lengths, errors):
             return Calibration(
                 synthesiser=synthesiser,

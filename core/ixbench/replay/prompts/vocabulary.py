@@ -20,6 +20,8 @@ FEWEST_WORDS = 8
 _GROUP = 24
 _MOST_PROBES = 48
 _LEADS = 8
+_CALM_WORDS = 16
+_FEWEST_CALM_WORDS = 4
 
 
 class CalibrationError(IxbenchError):
@@ -67,6 +69,31 @@ async def learn(count: Count, *, first: Count | None = None) -> Vocabulary:
     whole = first or count
     leads = {word: await whole(word) for word in words[:_LEADS]}
     return Vocabulary(words=words, cost=cost, others=others, leads=leads)
+
+
+async def calmed(vocabulary: Vocabulary, count: Count) -> Vocabulary | None:
+    """Return a vocabulary of words that never melt together when they stand side by side, or None if too few are found.
+
+    A few tokenizers have tokens such as " of the"; each further word is tried next to all those kept so far, both ways round.
+    """
+    kept: list[str] = []
+    leads: dict[str, int] = {}
+    for word in reversed(vocabulary.words[: _MOST_PROBES + 1]):
+        first = kept[0] if kept else word
+        if first not in leads:
+            leads[first] = await count(first)
+        beside = [part for other in kept for part in (word, other)]
+        if await count(" ".join((first, word, *beside, word, word))) == leads[first] + len(beside) + 3:
+            kept.append(word)
+        elif not kept:
+            leads.clear()
+        if len(kept) == _CALM_WORDS:
+            break
+    if len(kept) < _FEWEST_CALM_WORDS:
+        return None
+    for word in kept[:_LEADS]:
+        leads[word] = await count(word)
+    return Vocabulary(words=tuple(kept), cost=1, leads=leads)
 
 
 class _Costs:
