@@ -27,7 +27,7 @@ from ixbench.model.flags import (
     value_flag,
     whole_number,
 )
-from ixbench.model.launch import LOOPBACK, Finding, Identity, LaunchPlan, ProcessPlan, Readiness
+from ixbench.model.launch import KEEP_VARIABLE, LOOPBACK, Finding, Identity, LaunchPlan, ProcessPlan, Readiness
 from ixbench.model.price import Quote, Sku
 from ixbench.model.prompt import Message
 from ixbench.model.sample import Sample
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, HostMemory, OptionsModel, Size
 
 __all__ = [
+    "KEEP_VARIABLE",
     "LOOPBACK",
     "ArgValue",
     "Collector",

@@ -83,6 +83,7 @@ async def start_engine(
     signatures: Sequence[Signature],
     on_progress: Callable[[float, str], None] | None = None,
     redactor: Redactor | None = None,
+    keep: Callable[[], bool] | None = None,
 ) -> AsyncIterator[RunningEngine]:
     """Start an engine, wait until it is ready, and end all of it when the block is left, however that happens.
 
@@ -91,11 +92,12 @@ async def start_engine(
     :param folder: the launch's own folder, which exists; gets `launch.json` and `engine.log`.
     :param on_progress: gets the seconds since the start and the last line of the log while the engine comes up.
     :param redactor: what else counts as secret; the plan's and the environment's own secrets always do.
+    :param keep: asked when the block was left without an error; True leaves the engine running, for the user to end.
     :raises EngineError: if the engine can't be started, ends, does not get ready in time, or leaves something behind.
     """
     hidden = _redactor(plan, redactor)
     record = LaunchRecord(launch_id=launch_id, plan=plan, folder=folder, redactor=hidden)
-    start = _attached(record) if plan.url is not None else _launched(record, runtime, signatures, on_progress)
+    start = _attached(record) if plan.url is not None else _launched(record, runtime, signatures, on_progress, keep)
     try:
         async with start as engine:
             yield engine
@@ -126,7 +128,11 @@ async def _attached(record: LaunchRecord) -> AsyncIterator[RunningEngine]:
 
 @asynccontextmanager
 async def _launched(
-    record: LaunchRecord, runtime: Runtime, signatures: Sequence[Signature], on_progress: Callable[[float, str], None] | None
+    record: LaunchRecord,
+    runtime: Runtime,
+    signatures: Sequence[Signature],
+    on_progress: Callable[[float, str], None] | None,
+    keep: Callable[[], bool] | None,
 ) -> AsyncIterator[RunningEngine]:
     plan, hidden = record.plan, record.redactor
     folder = record.folder.absolute()
@@ -143,7 +149,9 @@ async def _launched(
             waiting = ReadyWait(plan=plan, launched=launched, log=log, signatures=signatures, on_progress=progress)
             model = plan.served_model
             for process_plan in wrapped:
-                process = start_process(process_plan, marker=tree.marker, ports=lease.numbers, folder=folder, log=log)
+                process = start_process(
+                    process_plan, marker=tree.marker, ports=lease.numbers, folder=folder, log=log, keep=keep is not None
+                )
                 launched.add(process)
                 record.add_process(process)
                 record.write()
@@ -172,14 +180,19 @@ async def _launched(
             clean_exit = True
         finally:
             record.failure = None if running is None else running.failure()
-            try:
-                report = await launched.stop(plan.stop_grace_s)
-            finally:
-                scrub_log(log, hidden.forms)
-                record.ended(launched.report)
+            if clean_exit and record.failure is None and keep is not None and keep():
+                launched.leave()
+                record.notes.append("left running, as [run] keep_engine asks")
                 record.write()
-        if clean_exit and not report.clean:
-            raise EngineError(_left_behind(record, report))
+            else:
+                try:
+                    await launched.stop(plan.stop_grace_s)
+                finally:
+                    scrub_log(log, hidden.forms)
+                    record.ended(launched.report)
+                    record.write()
+        if clean_exit and launched.report is not None and not launched.report.clean:
+            raise EngineError(_left_behind(record, launched.report))
 
 
 def _died(waiting: ReadyWait, hidden: Redactor) -> Failure | None:

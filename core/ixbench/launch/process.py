@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.launch.errors import EngineError
 from ixbench.launch.tree import MARKER
+from ixbench.model.launch import KEEP_VARIABLE
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
@@ -70,11 +71,14 @@ class RunningProcess:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
-def start_process(plan: ProcessPlan, *, marker: str, ports: Mapping[str, int], folder: Path, log: Path) -> RunningProcess:
+def start_process(
+    plan: ProcessPlan, *, marker: str, ports: Mapping[str, int], folder: Path, log: Path, keep: bool = False
+) -> RunningProcess:
     """Start a process in a session of its own; its output is appended to the log as raw bytes.
 
     The environment is ours, plus the planned variables, plus the marker by which every descendant can be found.
 
+    :param keep: tell the process, by a variable, that it may have to outlive us.
     :raises EngineError: if the command cannot be started.
     """
     argv = tuple(fill(part, ports=ports, folder=folder) for part in plan.argv)
@@ -86,7 +90,7 @@ def start_process(plan: ProcessPlan, *, marker: str, ports: Mapping[str, int], f
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **planned, MARKER: marker},
+                env={**os.environ, **planned, MARKER: marker, **({KEEP_VARIABLE: "1"} if keep else {})},
                 start_new_session=True,
             )
     except OSError as error:

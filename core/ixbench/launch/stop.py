@@ -112,6 +112,10 @@ class LaunchedProcesses:
                 time.sleep(_POLL_S)
         return self._close(began, killed)
 
+    def leave(self) -> None:
+        """Let everything outlive us: from now on the user is in charge of it."""
+        atexit.unregister(self.kill_now)
+
     async def _wait_gone(self, deadline: float) -> None:
         while self.tree.known() and time.monotonic() < deadline:  # noqa: ASYNC110 - most of them are not our children: nothing tells us
             await anyio.sleep(_POLL_S)

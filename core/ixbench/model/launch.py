@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
     from ixbench.model.deployment import EnvVar
 
+KEEP_VARIABLE = "IXBENCH_KEEP_ENGINE"
+"""Set for engines that `[run] keep_engine` may leave running: one that watches for the end of its parent must not then."""
+
 Scalar = str | int | float | bool | None
 
 LOOPBACK = "127.0.0.1"

@@ -51,6 +51,7 @@ class RunLoop:
     """Asked after each point whether the rest is not worth measuring."""
     results: list[PointResult] = field(default_factory=list)
     """What this run has sealed, in order."""
+    _last: Launch | None = None
     _tries: Counter[str] = field(default_factory=Counter)
     _launch_tries: Counter[str] = field(default_factory=Counter)
 
@@ -60,6 +61,7 @@ class RunLoop:
         :raises BadRecordError: if the client is broken.
         :raises IxbenchError: if the disk refuses.
         """
+        self._last = launches[-1][0] if launches else None
         for launch, points in launches:
             queue = deque(points)
             while queue and not self._over:
@@ -89,6 +91,9 @@ class RunLoop:
                 signatures=self.host.signatures(),
                 on_progress=progress,
                 redactor=self.redactor,
+                keep=(lambda: not queue and not self.interruption.asked)
+                if launch is self._last and self.campaign.run.keep_engine
+                else None,
             )
             with self.interruption.until_asked() as immune:
                 async with start as engine:
@@ -100,6 +105,9 @@ class RunLoop:
                     async with HttpChannel(self._target(launch, engine, first), redactor=self.redactor) as channel:
                         while queue and not self._over and engine.failure() is None:
                             await self._one_point(launch, queue, engine, channel, facts)
+            if self._kept(launch) and not queue and engine.pids:
+                pids = ", ".join(map(str, engine.pids))
+                self.view.say(f"{launch.id}: left running at {engine.url} as {engine.model}; end it with: kill {pids}")
         except EngineError as error:
             if self.interruption.asked:
                 return
@@ -108,6 +116,9 @@ class RunLoop:
                 self.view.say(f"{launch.id}: {error.failure.cause}")
             else:
                 self._launch_failed(launch, queue, error.failure)
+
+    def _kept(self, launch: Launch) -> bool:
+        return launch is self._last and self.campaign.run.keep_engine
 
     def _launch_failed(self, launch: Launch, queue: deque[Point], failure: Failure) -> None:
         """Give the launch another try where the user allows it; else none of its points can be measured."""

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.engine import LOOPBACK
+from ixbench.api.engine import KEEP_VARIABLE, LOOPBACK
 from ixbench_plugins.engines.llamacpp.tiny_model import TinyModel, cached_model
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _say(text: str) -> None:
 
 
 def serve(settings: argparse.Namespace) -> None:
-    """Serve until the process that started us is gone."""
+    """Serve until the process that started us is gone, or for good where the user wants the engine kept."""
     parent = os.getppid()
     wheel = _wheel()
     model = model_file(settings)
@@ -96,7 +96,7 @@ def serve(settings: argparse.Namespace) -> None:
     except RuntimeError as error:
         sys.exit(f"error: llama.cpp could not start: {error}")
     _say(f"listening on {server.listening_address}")
-    while os.getppid() == parent:
+    while os.getppid() == parent or KEEP_VARIABLE in os.environ:
         time.sleep(_PARENT_POLL_S)
     # The server's threads do not end by themselves once there is nobody to stop them.
     os._exit(0)
