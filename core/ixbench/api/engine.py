@@ -12,6 +12,7 @@ from ixbench.host.contracts.runtime import Runtime
 from ixbench.host.recipes import launch_notes, load_recipes
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.exchange import Channel, Exchange, TurnRequest
 from ixbench.model.flags import (
     FlagRule,
     args_findings,
@@ -29,7 +30,8 @@ from ixbench.model.flags import (
 )
 from ixbench.model.launch import KEEP_VARIABLE, LOOPBACK, Finding, Identity, LaunchPlan, ProcessPlan, Readiness
 from ixbench.model.price import Quote, Sku
-from ixbench.model.prompt import Message
+from ixbench.model.prompt import Message, SyntheticPrompt
+from ixbench.model.record import CHUNK_KINDS, Chunks
 from ixbench.model.sample import Sample
 from ixbench.model.signature import Signature
 from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
@@ -49,6 +51,7 @@ __all__ = [
     "Engine",
     "EngineAdapter",
     "EnvVar",
+    "Exchange",
     "Fault",
     "Finding",
     "FlagRule",
@@ -73,6 +76,9 @@ __all__ = [
     "Size",
     "Sku",
     "StreamQuirks",
+    "SyntheticPrompt",
+    "TurnRequest",
+    "VirtualClock",
     "args_findings",
     "argv_of",
     "assigned_gpus",
@@ -94,4 +100,5 @@ __all__ = [
     "whole_number",
 ]
 
-__getattr__ = lazy(__name__, dict.fromkeys(("Duration", "HostMemory", "OptionsModel", "Size"), "ixbench.host.contracts.options"))
+_OPTION_NAMES = ("Duration", "HostMemory", "OptionsModel", "Size")
+__getattr__ = lazy(__name__, dict.fromkeys(_OPTION_NAMES, "ixbench.host.contracts.options") | {"VirtualClock": "ixbench.replay.virtual"})
