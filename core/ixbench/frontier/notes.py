@@ -48,10 +48,14 @@ def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
 
 
 def _on_curves(ladder: Ladder) -> Iterator[str]:
-    for rung in ladder.rungs:
-        if rung.bracket is not None and rung.bracket > WIDE_BRACKET:
+    wide = [rung for rung in ladder.rungs if rung.bracket is not None and rung.bracket > WIDE_BRACKET]
+    if wide:
+        reads = []
+        for rung in wide:
             slow, fast = (format_rate(point.tok_s_user) for point in rung.evidence)
-            yield f"The rung {rung.target:g} is read between points at {slow} and {fast} tok/s/user; so far apart they say little about it."
+            reads.append(f"{rung.target:g} (between {slow} and {fast})")
+        verb = "is read between points" if len(wide) == 1 else "are each read between points"
+        yield f"Rung{'' if len(wide) == 1 else 's'} {', '.join(reads)} {verb} so far apart that they say little: add loads in between."
     winners = {rung.curve for rung in ladder.rungs}
     for curve in ladder.curves:
         knots = sum(point.on_frontier for point in curve.points)

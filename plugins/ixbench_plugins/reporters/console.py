@@ -59,14 +59,16 @@ def _text(runs: Sequence[RunView], width: int) -> str:
 
     say(title(ladder), headline(ladder))
     console.print()
-    say(marked("Ladder", ladder))
-    console.print(_table(RUNG_HEADERS, rung_rows(ladder), RUNG_NUMBERS))
-    console.print()
-    say(marked(f"Costs at {costs.target:g} tok/s/user", ladder))
-    if costs.tiers:
-        console.print(_table(TIER_HEADERS, tier_rows(costs), TIER_NUMBERS))
-    say(*cost_sentences(costs))
-    console.print()
+    if ladder.rates_known:
+        say(marked("Ladder", ladder))
+        console.print(_table(RUNG_HEADERS, rung_rows(ladder), RUNG_NUMBERS))
+        console.print()
+        if any(run.quotes for run in runs):
+            say(marked(f"Costs at {costs.target:g} tok/s/user", ladder))
+            if costs.tiers:
+                console.print(_table(TIER_HEADERS, tier_rows(costs), TIER_NUMBERS))
+            say(*cost_sentences(costs))
+            console.print()
     say(marked("Points", ladder))
     several = len(runs) > 1
     headers = ("point", "users", f"tok/s/user ({ladder.axis})", "TTFT p50", "TPOT p50", "tok/s/GPU", "tok/s", "verdict")
@@ -76,7 +78,9 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     console.print()
     say(*notes(ladder), *findings(ladder))
     console.print()
-    say(*reading(ladder, runs), *definitions("ttft_s", "tpot_s", "throughput_tok_s"))
+    if ladder.rates_known:
+        say(*reading(ladder, runs))
+    say(*definitions("ttft_s", "tpot_s", "throughput_tok_s"))
     if any(row.is_thin(metric, "p50") for row in rows for metric in ("ttft_s", "tpot_s")):
         say(THIN_NOTE)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ixbench.api.report import Artifact, OptionsModel, Reporter, build_ladder, format_rate
 from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, rung_rows
 from ixbench_plugins.reporters.text import MISSING, escape, json_text, markdown_list, markdown_table
-from ixbench_plugins.reporters.words import SIMULATED, findings, headline, notes, reading, title
+from ixbench_plugins.reporters.words import SIMULATED, findings, headline, notes, reading, system_rate, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +51,7 @@ def _markdown(ladder: Ladder, runs: Sequence[RunView]) -> Iterator[str]:
                 _load(member.result.identity.concurrency, member.result.identity.rate),
                 format_rate(point.x),
                 format_rate(point.y),
-                format_rate(_system_rate(member.result.metrics.get("throughput_tok_s"))),
+                format_rate(system_rate(member.result)),
                 "yes" if point.on_frontier else "no",
                 SIMULATED if curve.evidence == "simulated" else curve.evidence,
             )
@@ -64,8 +64,3 @@ def _load(concurrency: int | None, rate: float | None) -> str:
     if concurrency is not None:
         return str(concurrency)
     return f"{rate:g}/s" if rate is not None else MISSING
-
-
-def _system_rate(value: object) -> float | None:
-    total = value.get("total") if isinstance(value, dict) else None
-    return float(total) if isinstance(total, int | float) else None

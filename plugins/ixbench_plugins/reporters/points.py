@@ -40,12 +40,13 @@ class PointRow:
 
     @property
     def verdict(self) -> str:
-        """The verdict in a few words, with the codes of its reasons."""
+        """The verdict in a few words, with the codes of the reasons that decided it."""
         point = self.point
         if point.failure is not None:
             words = f"FAILED {point.failure.code}"
         else:
-            codes = ", ".join(reason.code for reason in point.verdict.reasons)
+            severity = "invalid" if point.verdict.status == "invalid" else "warning"
+            codes = ", ".join(dict.fromkeys(reason.code for reason in point.verdict.reasons if reason.severity == severity))
             words = {"valid": "valid", "valid_with_warnings": f"valid, warnings: {codes}", "invalid": f"INVALID {codes}"}[
                 point.verdict.status
             ]

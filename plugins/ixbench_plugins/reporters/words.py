@@ -9,7 +9,7 @@ from ixbench.api.report import format_hourly, format_latency, format_rate, forma
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ixbench.api.report import BestLatency, Ladder, LadderRung, Quote, RunView
+    from ixbench.api.report import BestLatency, Ladder, LadderRung, PointResult, Quote, RunView
 
 SIMULATED = "SIMULATED"
 SIMULATED_NOTE = f"{SIMULATED}: numbers marked so come from a model of an engine; no engine ran and nothing was measured."
@@ -49,6 +49,10 @@ def marked(text: str, ladder: Ladder) -> str:
 
 def headline(ladder: Ladder) -> str:
     """Return the answer in one sentence: what a GPU sustains at the primary rung, with which engine and at what cost."""
+    if not ladder.configs:
+        return "No point can be used: see the table of points."
+    if not ladder.rates_known:
+        return _without_gpus(ladder)
     rung = ladder.primary
     target = f"{rung.target:g} tok/s/user"
     if rung.tok_s_gpu is None:
@@ -56,6 +60,27 @@ def headline(ladder: Ladder) -> str:
     cost = f", {format_usd(rung.usd_per_mtok)} per million tokens ({ladder.tier})" if rung.usd_per_mtok is not None else ""
     engine = f"{rung.engine} ({rung.precision})" if rung.precision else f"{rung.engine}"
     return f"At {target}: {format_rate(rung.tok_s_gpu)} tok/s/GPU with {engine}{cost}; {read(rung, ladder)}."
+
+
+def _without_gpus(ladder: Ladder) -> str:
+    """Return what can be said of a server whose GPUs nobody counted: its fastest user and its highest rate."""
+    members = [member for curve in ladder.curves for member in curve.members]
+    parts = []
+    fastest = max((member for member in members if member.tok_s_user is not None), key=lambda member: member.tok_s_user or 0, default=None)
+    if fastest is not None:
+        parts.append(f"fastest {format_rate(fastest.tok_s_user)} tok/s/user ({fastest.id})")
+    rates = [(system_rate(member.result), member.id) for member in members]
+    best = max(((rate, point) for rate, point in rates if rate is not None), default=None)
+    if best is not None:
+        parts.append(f"highest throughput {format_rate(best[0])} tok/s ({best[1]})")
+    return f"The whole server: {', '.join(parts) or 'no answers to tell its speed from'}."
+
+
+def system_rate(point: PointResult) -> float | None:
+    """Return all tokens per second of the whole system."""
+    value = point.metrics.get("throughput_tok_s")
+    total = value.get("total") if isinstance(value, dict) else None
+    return float(total) if isinstance(total, int | float) else None
 
 
 def read(rung: LadderRung, ladder: Ladder) -> str:

@@ -58,7 +58,7 @@ def test_an_interpolated_rung_rests_on_two_points_with_their_origin(seed):
         ("20260910-kimi", "vllm-c1", "measured", "2026-09-10", 1),
     ]
     assert rung.bracket == pytest.approx((88.4 - 50) / 75)
-    assert any("rung 75 is read between points at 50.0 and 88.4" in note for note in build_ladder([seed]).notes)
+    assert any("75 (between 50.0 and 88.4)" in note for note in build_ladder([seed]).notes)
 
 
 def test_curves_hold_every_usable_point_with_the_frontier_marked(seed):

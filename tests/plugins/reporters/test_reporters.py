@@ -224,7 +224,7 @@ def test_without_gpus_the_server_is_shown_and_a_sentence_says_how_to_get_rates_p
     for file in ("console.txt", "ladder.md", "table.md"):
         assert "--gpus" in text[file]
         assert "4,000" in text[file]
-    assert "At 50 tok/s/user: no rate per GPU." in text["ladder.md"]
+    assert "The whole server: fastest" in text["ladder.md"]
     rows = list(csv.DictReader(io.StringIO(text["table.csv"])))
     assert [(row["total_tok_s_gpu"], row["total_tok_s"]) for row in rows] == [("", "900.0"), ("", "4000.0")]
 
