@@ -75,7 +75,7 @@ class RunLoop:
         """Start the engine once and measure from the queue until it is empty, the engine dies, or the run is over."""
         first = queue[0]
         state = self.state.points[first.id]
-        state.enter("starting")
+        state.enter("starting" if launch.plan.processes else "connecting")
         self.view.changed(state)
         ready = False
 

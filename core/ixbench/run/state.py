@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from ixbench.replay.progress import Progress
 
-PointPhase = Literal["waiting", "starting", "preparing", "warmup", "profile", "drain", "valid", "warnings", "invalid", "failed", "kept"]
-"""`preparing` = learning prompt lengths from the server; `kept` = sealed by an earlier run of this folder."""
+PointPhase = Literal[
+    "waiting", "connecting", "starting", "preparing", "warmup", "profile", "drain", "valid", "warnings", "invalid", "failed", "kept"
+]
+"""`connecting` = to a server that is up already; `preparing` = learning prompt lengths; `kept` = sealed by an earlier run of this folder."""
 
 FINAL_PHASES: frozenset[PointPhase] = frozenset({"valid", "warnings", "invalid", "failed", "kept"})
 LOAD_PHASES: frozenset[PointPhase] = frozenset({"warmup", "profile", "drain"})

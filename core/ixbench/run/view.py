@@ -21,6 +21,7 @@ SHOWN = 24
 
 _LABEL = {
     "waiting": "waiting",
+    "connecting": "connecting",
     "starting": "starting engine",
     "preparing": "learning prompt lengths",
     "warmup": "warm-up",
@@ -148,7 +149,7 @@ class LiveView:
 def _row(point: PointState) -> tuple[str, str, str, str, str, str, str]:
     share, left, rate, load = point.share, point.left_s, point.output_tok_s, point.load
     progress = f"{share:.0%}" if share is not None else ""
-    if point.phase in {"starting", "preparing"}:
+    if point.phase in {"connecting", "starting", "preparing"}:
         progress = format_duration(point.elapsed_s)
     requests, errors = "", ""
     if load is not None:
