@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import selectors
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -17,11 +15,11 @@ from ixbench.host.contracts.engine import EngineAdapter, StreamQuirks
 from ixbench.model.exchange import Exchange
 from ixbench.model.prompt import TextPrompt
 from ixbench.model.schedule import Phase, Schedule, Session, Turn
-from ixbench.replay.clock import Anchor
 from ixbench.replay.execute import execute
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.progress import Progress
 from ixbench.replay.target import HttpTarget
+from ixbench.replay.virtual import VirtualClock, VirtualLoop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,41 +61,6 @@ def make_channel():
         return HttpChannel(HttpTarget(url=url, api=api, model=model, adapter=adapter, **({"request_limit_s": 20.0} | target)))
 
     return make
-
-
-class _VirtualSelector(selectors.SelectSelector):
-    """Advances the loop's time instead of waiting."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None):
-        if timeout is None:
-            raise RuntimeError("everything waits and nothing is due: a deadlock")
-        self.now += max(timeout, 0.0)
-        return super().select(0)
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time is virtual: equal input gives equal output, to the nanosecond."""
-
-    def __init__(self) -> None:
-        self._virtual = _VirtualSelector()
-        super().__init__(self._virtual)
-
-    def time(self) -> float:
-        return self._virtual.now
-
-
-@dataclass(frozen=True)
-class VirtualClock:
-    kind = "virtual"
-    anchor = Anchor(wall_ns=0, mono_ns=0)
-
-    def now_ns(self) -> int:
-        return round(anyio.current_time() * 1e9)
-
-    async def sleep_until_ns(self, moment_ns: int) -> None:
-        await anyio.sleep_until(moment_ns / 1e9)
 
 
 @dataclass
