@@ -38,11 +38,15 @@ from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, HostMemory, OptionsModel, Size
+    from ixbench.replay.virtual import VirtualClock
 
 __all__ = [
+    "CHUNK_KINDS",
     "KEEP_VARIABLE",
     "LOOPBACK",
     "ArgValue",
+    "Channel",
+    "Chunks",
     "Collector",
     "CollectorTarget",
     "Deployment",
