@@ -55,7 +55,7 @@ class Delta(msgspec.Struct, gc=False):
 class Choice(msgspec.Struct, gc=False):
     """One of the answers of a request; its `delta` is added in `event_decoder`."""
 
-    index: int = 0
+    index: int | None = 0
     text: str | None = None
     """Of the completions API."""
     finish_reason: Any = None

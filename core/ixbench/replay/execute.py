@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
+from ixbench.model.errors import first_error
 from ixbench.model.exchange import TurnRequest
 from ixbench.replay.clock import MonotonicClock
 from ixbench.replay.lag import LagMonitor
@@ -21,7 +22,7 @@ from ixbench.replay.records import cancelled, finished
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ixbench.model.exchange import Channel, Exchange
+    from ixbench.model.exchange import Channel
     from ixbench.model.record import RequestRecord
     from ixbench.model.schedule import Phase, PhaseName, Schedule
     from ixbench.replay.clock import Anchor, Clock
@@ -102,15 +103,7 @@ async def execute(
     try:
         return await executor.run(schedule, stop, died)
     except BaseExceptionGroup as group:
-        raise _first(group) from None
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the exception that brought a task group down; the others are what it tore with it."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+        raise first_error(group) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +142,9 @@ class _Executor:
             for end in ends:
                 watchers.start_soon(self._end_when, end)
             for phase in schedule.phases:
-                reached = next((end.reason for end in ends if end.reached), None)
-                if reached is not None:
-                    self._ended = reached
+                reached = [end for end in ends if end.reached]
+                if reached:
+                    self._ended = reached[0].reason
                     break
                 with collector_paused() if phase.name == "profile" else nullcontext():
                     reports.append(await self._run_phase(phase))
@@ -203,24 +196,19 @@ class _Executor:
         self.progress.sent += 1
         began_ns = self.clock.now_ns()
         dispatch.on_send(began_ns)
-        exchange: Exchange | None = None
-        scope = anyio.CancelScope()
-        load.flights[scope] = None
+        load.flights[dispatch.scope] = None
         try:
-            with scope:
-                exchange = await self.channel.send(request)
+            exchange = await self.channel.send(request)
         except anyio.get_cancelled_exc_class():
             self._keep_cancelled(request, dispatch.due_ns, began_ns)
             raise
         finally:
-            load.flights.pop(scope, None)
-        if exchange is None:
-            return self._keep_cancelled(request, dispatch.due_ns, began_ns), None
+            del load.flights[dispatch.scope]
         return self._keep(finished(request, exchange, due_ns=dispatch.due_ns, lag_ns=self._lag_since(exchange.send_ns))), exchange.answer
 
-    def _keep_cancelled(self, request: TurnRequest, due_ns: int | None, began_ns: int) -> RequestRecord:
+    def _keep_cancelled(self, request: TurnRequest, due_ns: int | None, began_ns: int) -> None:
         lag_ns = self._lag_since(began_ns)
-        return self._keep(cancelled(request, due_ns=due_ns, send_ns=began_ns, close_ns=self.clock.now_ns(), lag_ns=lag_ns))
+        self._keep(cancelled(request, due_ns=due_ns, send_ns=began_ns, close_ns=self.clock.now_ns(), lag_ns=lag_ns))
 
     def _lag_since(self, moment_ns: int) -> int:
         return self._lag.since(moment_ns) if self._lag is not None else 0

@@ -114,26 +114,26 @@ class Interpreter:
         if not choices:
             self._add("usage")
             return
-        kinds = {self._take_choice(choice) for choice in choices}
-        kind = min(kinds, key=_BY_WEIGHT.index)
+        kinds: set[ChunkKind] = {self._take_choice(choice) for choice in choices}
+        kind = next(kind for kind in _BY_WEIGHT if kind in kinds)
         ids = [choice.token_ids for choice in choices if choice.token_ids is not None]
         total = decoded.usage.completion_tokens if decoded.usage is not None else None
         self._add(kind, sum(map(len, ids)) if ids else None, total)
 
     def _take_choice(self, choice: Any) -> ChunkKind:  # noqa: ANN401 - the decoder's own struct
         """Return what the choice carries, keeping the text of choice 0."""
-        self._choices.add(choice.index)
+        self._choices.add(choice.index or 0)
         delta = choice.delta
         text = choice.text or (delta.content if delta is not None else None) or ""
         calls = [call for call in (delta.tool_calls or ()) if _says_something(call)] if delta is not None else []
         thinking = ""
         if delta is not None:
             thinking = next((found for name in self.quirks.reasoning_fields if (found := getattr(delta, name))), "")
-        if choice.index == 0:
+        if not choice.index:
             self._text.append(text)
             self._thinking.append(thinking)
             self._calls.update(call.index if call.index is not None else call.id or 0 for call in calls)
-            if self._finish_reason is None and choice.finish_reason is not None:
+            if self._finish_reason is None and choice.finish_reason:
                 self._finish_reason = str(choice.finish_reason)
         if text:
             return "text"
@@ -141,7 +141,7 @@ class Interpreter:
             return "tool"
         if thinking:
             return "think"
-        return "role" if choice.finish_reason is None else "finish"
+        return "finish" if choice.finish_reason else "role"
 
     def _add(self, kind: ChunkKind, ids: int | None = None, total: int | None = None) -> None:
         self._kinds.append(kind)

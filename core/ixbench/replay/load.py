@@ -51,7 +51,7 @@ class PhaseLoad:
     turns_skipped: int = 0
     """Turns of these sessions that were never sent."""
     flights: dict[anyio.CancelScope, None] = field(default_factory=dict)
-    """One for each request in flight; in order of send, so that cancelling them is the same in every run."""
+    """The scope of each request in flight; in order of send, so that cancelling them is the same in every run."""
     _waits: dict[anyio.CancelScope, None] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -85,15 +85,15 @@ class PhaseLoad:
         await self.clock.sleep_until_ns(self.clock.now_ns() + round(grace_s * NS_PER_S))
         self.cancel_flights()
 
-    async def wait_until(self, moment_ns: int) -> bool:
-        """Wait for a moment; return whether something may start then."""
+    async def wait_until(self, moment_ns: int, scope: anyio.CancelScope) -> bool:
+        """Wait for a moment, in a scope that is cancelled when the phase closes; return whether something may start then."""
         if self.closed_ns is None and moment_ns > self.clock.now_ns():
-            with self._waiting():
+            self._waits[scope] = None
+            try:
                 await self.clock.sleep_until_ns(moment_ns)
+            finally:
+                del self._waits[scope]
         return self.closed_ns is None
-
-    def _waiting(self) -> _Wait:
-        return _Wait(self._waits)
 
     async def _close_in_time(self, duration_s: float) -> None:
         await self.clock.sleep_until_ns(self.start_ns + round(duration_s * NS_PER_S))
@@ -118,7 +118,8 @@ class PhaseLoad:
             if failures:
                 # A server that cannot be reached would else be asked thousands of times a second, for the length of the phase.
                 pause_s = min(0.02 * 2 ** min(failures, 10), _LONGEST_PAUSE_S)
-                await self.wait_until(self.clock.now_ns() + round(pause_s * NS_PER_S))
+                with anyio.CancelScope() as scope:
+                    await self.wait_until(self.clock.now_ns() + round(pause_s * NS_PER_S), scope)
             session = self._draw(drawn)
 
     def _draw(self, drawn: Iterator[Session]) -> Session | None:
@@ -131,10 +132,11 @@ class PhaseLoad:
             if session.arrival_ns is None:
                 raise ScheduleError(f"session {session.id} has no arrival time, which an open loop needs")
             arrival_ns = self.start_ns + session.arrival_ns
-            if not await self.wait_until(arrival_ns):
-                return
-            with self._waiting():
-                await room.acquire()
+            with anyio.CancelScope() as scope:
+                if await self.wait_until(arrival_ns, scope):
+                    self._waits[scope] = None
+                    await room.acquire()
+            self._waits.pop(scope, None)
             if self.closed_ns is not None:
                 return
             tasks.start_soon(partial(self._arrive, session, arrival_ns, room))
@@ -157,19 +159,3 @@ class PhaseLoad:
 
     async def _send(self, dispatch: Dispatch) -> tuple[RequestRecord, str | None]:
         return await self.sender(dispatch, self)
-
-
-class _Wait:
-    """A wait that `PhaseLoad.close` can cut short."""
-
-    def __init__(self, waits: dict[anyio.CancelScope, None]) -> None:
-        self._waits = waits
-        self._scope = anyio.CancelScope()
-
-    def __enter__(self) -> None:
-        self._waits[self._scope] = None
-        self._scope.__enter__()
-
-    def __exit__(self, *error: object) -> bool | None:
-        self._waits.pop(self._scope, None)
-        return self._scope.__exit__(*error)  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ixbench.measure.failure import BadRecordError
 from ixbench.model.record import RequestRecord
 
@@ -89,8 +91,8 @@ def _conversation(request: TurnRequest) -> str:
 
 def _check_stamps(record: RequestRecord) -> None:
     """Stop the run where time runs backwards: the client is broken, and no number of it could be trusted."""
-    moments = [record.send_ns, record.conn_ns, record.headers_ns, *record.chunks.ns[:1], *record.chunks.ns[-1:], record.close_ns]
+    stamps = np.frombuffer(record.chunks.ns, dtype=np.int64)
+    moments = [record.send_ns, record.conn_ns, record.headers_ns, *stamps[:1].tolist(), *stamps[-1:].tolist(), record.close_ns]
     known = [moment for moment in moments if moment is not None]
-    stamps = record.chunks.ns
-    if any(later < earlier for earlier, later in pairwise(known)) or any(map(int.__lt__, stamps[1:], stamps)):
+    if any(later < earlier for earlier, later in pairwise(known)) or bool((stamps[1:] < stamps[:-1]).any()):
         raise BadRecordError(f"the stamps of request {record.req_id} go backwards; the client's clock or wire is broken, so the run stops")

@@ -38,6 +38,8 @@ class Dispatch:
     answers: dict[int, str]
     on_send: Callable[[int], None]
     """To be called with the time just before the send."""
+    scope: anyio.CancelScope
+    """Cancelling it cancels the request, and all that would follow it in the same task."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,8 +50,8 @@ class SessionPlayer:
     lane: int | None
     start_ns: int
     """When the session began: its arrival in an open loop."""
-    wait_until: Callable[[int], Awaitable[bool]]
-    """Waits for a moment; False = nothing may start any more."""
+    wait_until: Callable[[int, anyio.CancelScope], Awaitable[bool]]
+    """Waits for a moment in a scope that is cancelled when nothing may start any more; False = it was so from the beginning."""
     send: Callable[[Dispatch], Awaitable[tuple[RequestRecord, str | None]]]
     """Sends a turn; returns its record and the answer that was kept."""
     early_end: EarlyEnd | None = None
@@ -82,22 +84,32 @@ class SessionPlayer:
                     raise ScheduleError(f"session {self.session.id}: turn {index} waits for turn {edge.turn}, which does not exist")
                 self._followers.setdefault(edge.turn, []).append((index, edge))
         if len(turns) == 1 and not turns[0].after:
-            await self._turn(0, None)
+            await self._turns(0, None)
             return
         async with anyio.create_task_group() as tasks:
             for index, turn in enumerate(turns):
                 if not turn.after:
-                    tasks.start_soon(self._turn, index, tasks)
+                    tasks.start_soon(self._turns, index, tasks)
         if len(self._ended) < len(turns) and not self._stopped and self.early_end is None:
             waiting = ", ".join(str(index) for index in range(len(turns)) if index not in self._ended)
             raise ScheduleError(f"session {self.session.id}: turns {waiting} wait for one another and never start")
 
-    async def _turn(self, index: int, tasks: TaskGroup | None) -> None:
-        if not await self.wait_until(self._due[index]):
+    async def _turns(self, index: int, tasks: TaskGroup | None) -> None:
+        """Play a turn, then the one that its end lets go first, and so on: a task for each turn would cost more than the turn."""
+        following: int | None = index
+        with anyio.CancelScope() as scope:
+            while following is not None:
+                following = await self._turn(following, tasks, scope)
+        if scope.cancelled_caught:
             self._stopped = True
-            return
+
+    async def _turn(self, index: int, tasks: TaskGroup | None, scope: anyio.CancelScope) -> int | None:
+        """Play a turn; return one that its end lets go."""
+        if not await self.wait_until(self._due[index], scope):
+            self._stopped = True
+            return None
         if self.early_end is not None or not self._can_continue(index):
-            return
+            return None
         self.started += 1
         dispatch = Dispatch(
             session=self.session,
@@ -105,7 +117,8 @@ class SessionPlayer:
             lane=self.lane,
             due_ns=self._recorded_due(index),
             answers=dict(self._answers),
-            on_send=lambda sent_ns: self._release(index, "start", sent_ns, tasks),
+            on_send=lambda sent_ns: self._start(self._release(index, "start", sent_ns), tasks),
+            scope=scope,
         )
         record, answer = await self.send(dispatch)
         self.last = record
@@ -114,18 +127,27 @@ class SessionPlayer:
             self._answers[index] = answer
         if record.error_class == "context_overflow":
             self.early_end = "context_overflow"
-            return
-        self._release(index, "end", record.close_ns, tasks)
+            return None
+        followers = self._release(index, "end", record.close_ns)
+        self._start(followers[1:], tasks)
+        return followers[0] if followers else None
 
-    def _release(self, index: int, anchor: Literal["end", "start"], moment_ns: int, tasks: TaskGroup | None) -> None:
-        """Let the turns go that waited for this end (or this send) last."""
+    def _release(self, index: int, anchor: Literal["end", "start"], moment_ns: int) -> list[int]:
+        """Return the turns that waited for this end (or this send) last."""
+        free: list[int] = []
         for follower, edge in self._followers.get(index, ()):
             if edge.anchor != anchor:
                 continue
             self._due[follower] = max(self._due[follower], moment_ns + edge.delay_ns)
             self._left[follower] -= 1
-            if self._left[follower] == 0 and tasks is not None:
-                tasks.start_soon(self._turn, follower, tasks)
+            if self._left[follower] == 0:
+                free.append(follower)
+        return free
+
+    def _start(self, turns: list[int], tasks: TaskGroup | None) -> None:
+        for index in turns:
+            assert tasks is not None  # only a session of one turn has no tasks, and nothing follows that one
+            tasks.start_soon(self._turns, index, tasks)
 
     def _recorded_due(self, index: int) -> int | None:
         """Return when the turn was due; None only in a closed loop without delays, where it is sent as soon as it can be."""

@@ -205,7 +205,8 @@ class TestConnections:
         with server_process() as running:
             dying, gone = ask(running.url, "script:die", "script:ok")
         assert (dying.failure, dying.error_class, len(dying.chunks)) == ("truncated", "reset", 3)
-        assert (gone.failure, gone.error_class) == ("transport", "connect")
+        assert gone.failure == "transport"
+        assert gone.error_class in {"connect", "reset"}  # the dying process may still have taken the connection
 
     def test_nobody_listens(self, ask):
         with socket.socket() as free:

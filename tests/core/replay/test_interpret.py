@@ -61,6 +61,11 @@ def test_the_last_usage_counts_whichever_event_it_is_in():
     assert (reading.usage_input, reading.usage_output) == (3, 2)
 
 
+def test_an_empty_reason_is_none_and_a_choice_may_have_no_index():
+    reading = read(chat({"content": "a"}, finish="", index=None), chat({}, finish="stop", index=None))
+    assert (reading.kinds, reading.text, reading.finish_reason) == (("text", "finish"), "a", "stop")
+
+
 def test_details_of_usage():
     details = {"prompt_tokens_details": {"cached_tokens": 5}, "completion_tokens_details": {"reasoning_tokens": 6}}
     reading = read({"choices": [], **usage(9, 8, **details)})

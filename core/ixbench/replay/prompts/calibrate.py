@@ -69,9 +69,10 @@ class Calibration:
 class _Prober:
     """Has the server count texts, by requests of one output token."""
 
-    def __init__(self, ask: Ask, target: HttpTarget) -> None:
+    def __init__(self, ask: Ask, target: HttpTarget, *, limit_s: float) -> None:
         self._ask = ask
         self._target = target
+        self._limit_s = limit_s
         self._run = uuid.uuid4().hex[:12]
         self.probes = 0
 
@@ -90,8 +91,7 @@ class _Prober:
             spec = RequestSpec(model=target.model, api="chat", messages=(Message(role="user", content=text),), max_tokens=1)
         else:
             spec = RequestSpec(model=target.model, api="completions", prompt=text, max_tokens=1)
-        limit_s = min(PROBE_LIMIT_S, target.request_limit_s)
-        exchange = await self._ask(spec, f"probe-{self._run}-{self.probes}", limit_s=limit_s)
+        exchange = await self._ask(spec, f"probe-{self._run}-{self.probes}", limit_s=self._limit_s)
         if exchange.usage_input is not None:
             return exchange.usage_input
         if exchange.failure in {None, "no_usage"}:
@@ -105,12 +105,14 @@ class _Prober:
 async def calibrate(schedule: Schedule, ask: Ask, target: HttpTarget, *, known: Calibration | None) -> Calibration | None:
     """Return how to make the synthetic prompts of a schedule; `known` is what an earlier schedule taught, and None if there are none.
 
+    The schedule's request limit bounds each probe too.
+
     :raises CalibrationError: if the server gives no usable counts, or a length cannot be hit within 1 % or 8 tokens.
     """
     lengths = wanted_lengths(schedule)
     if not lengths or (known is not None and known.exact and min(known.lengths) <= lengths[0] and lengths[-1] <= max(known.lengths)):
         return known
-    prober = _Prober(ask, target)
+    prober = _Prober(ask, target, limit_s=min(PROBE_LIMIT_S, schedule.request_limit_s, target.request_limit_s))
     source: Literal["server", "tokenizer"] = "server"
     if known is not None:
         synthesiser, source = known.synthesiser, known.source
