@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from ixbench.replay.progress import Progress
 
 PointPhase = Literal[
-    "waiting", "connecting", "starting", "preparing", "warmup", "profile", "drain", "valid", "warnings", "invalid", "failed", "kept"
+    "waiting", "connecting", "starting", "preparing", "warmup", "profile", "drain", "stopped", "valid", "warnings", "invalid", "failed", "kept"
 ]
-"""`connecting` = to a server that is up already; `preparing` = learning prompt lengths; `kept` = sealed by an earlier run of this folder."""
+"""`connecting` = to a server that is up already; `preparing` = learning prompt lengths; `stopped` = given up because the user asked to stop;
+`kept` = sealed by an earlier run of this folder."""
 
 FINAL_PHASES: frozenset[PointPhase] = frozenset({"valid", "warnings", "invalid", "failed", "kept"})
 LOAD_PHASES: frozenset[PointPhase] = frozenset({"warmup", "profile", "drain"})
