@@ -48,7 +48,7 @@ def test_the_plan_is_the_child_process_with_every_setting():
     (process,) = plan().processes
     assert process.argv == (
         *("{python}", "-m", "ixbench_plugins.engines.llamacpp.serve", "--port", "{port:http}", "--name", "tiny"),
-        *("--tiny-width", "512", "--tiny-layers", "6", "--tiny-seed", "0", "--slots", "16", "--context", "2048"),
+        *("--tiny-width", "512", "--tiny-layers", "4", "--tiny-seed", "0", "--slots", "16", "--context", "2048"),
     )
     assert plan().served_model == "tiny"
     assert any("random weights" in note for note in plan().notes)

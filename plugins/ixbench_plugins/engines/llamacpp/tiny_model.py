@@ -48,7 +48,7 @@ class TinyModel:
 
     width: int = 512
     """Size of the hidden state, a multiple of WIDTH_STEP."""
-    layers: int = 6
+    layers: int = 4
     seed: int = 0
     longest: int = 32_768
     """Longest prompt and answer together, in tokens, that the model says it knows."""
