@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import resource
-from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from ixbench.model.prompt import SyntheticPrompt
 from ixbench.model.secrets import Redactor
 from ixbench.replay.body import spec_of
 from ixbench.replay.clock import MonotonicClock
@@ -79,9 +77,7 @@ class HttpChannel:
         """Send one turn; a failed request is an exchange with its failure."""
         synthesiser = self.calibration.synthesiser if self.calibration else None
         spec = spec_of(request, api=self.target.api, model=self.target.model, synthesiser=synthesiser)
-        exchange = await self.exchange(spec, request.req_id, limit_s=self._limit_s, keep_answer=request.turn.keep_answer)
-        prompt = request.turn.prompt
-        return replace(exchange, input_asked=prompt.tokens if isinstance(prompt, SyntheticPrompt) else request.turn.input_tokens)
+        return await self.exchange(spec, request.req_id, limit_s=self._limit_s, keep_answer=request.turn.keep_answer)
 
     async def exchange(self, spec: RequestSpec, req_id: str, *, limit_s: float, keep_answer: bool = False) -> Exchange:
         """Send one request and read its whole response."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ixbench.replay.sse import Event
 
 _LARGEST_COUNT = 2**31 - 1
+_BY_WEIGHT: tuple[ChunkKind, ...] = ("text", "tool", "think", "finish", "role")
+"""What an event with several choices counts as: the first that one of them is."""
 _LIMIT_REASONS = frozenset({"length", "max_tokens"})
 
 
@@ -114,8 +116,8 @@ class Interpreter:
         if not choices:
             self._add("usage")
             return
-        kinds: set[ChunkKind] = {self._take_choice(choice) for choice in choices}
-        kind = next(kind for kind in _BY_WEIGHT if kind in kinds)
+        kinds: list[ChunkKind] = [self._take_choice(choice) for choice in choices]
+        kind = min(kinds, key=_BY_WEIGHT.index)
         ids = [choice.token_ids for choice in choices if choice.token_ids is not None]
         total = decoded.usage.completion_tokens if decoded.usage is not None else None
         self._add(kind, sum(map(len, ids)) if ids else None, total)
@@ -200,10 +202,6 @@ class Interpreter:
             steps.append(total - before)
             before = total
         return steps
-
-
-_BY_WEIGHT: tuple[ChunkKind, ...] = ("text", "tool", "think", "finish", "role")
-"""What an event with several choices counts as."""
 
 
 def _says_something(call: Any) -> bool:  # noqa: ANN401 - the decoder's own struct

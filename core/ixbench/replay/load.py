@@ -115,8 +115,8 @@ class PhaseLoad:
             player = await self._play(session, lane, self.clock.now_ns())
             unreachable = player.last is not None and player.last.failure == "transport"
             failures = failures + 1 if unreachable else 0
-            if failures:
-                # A server that cannot be reached would else be asked thousands of times a second, for the length of the phase.
+            if failures and self.phase.duration_s is not None:
+                # Sessions may be endless here: a server that cannot be reached would be asked thousands of times a second.
                 pause_s = min(0.02 * 2 ** min(failures, 10), _LONGEST_PAUSE_S)
                 with anyio.CancelScope() as scope:
                     await self.wait_until(self.clock.now_ns() + round(pause_s * NS_PER_S), scope)

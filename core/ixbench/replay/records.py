@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ixbench.measure.failure import BadRecordError
+from ixbench.model.prompt import SyntheticPrompt
 from ixbench.model.record import RequestRecord
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def finished(request: TurnRequest, exchange: Exchange, *, due_ns: int | None, la
         conn_reused=exchange.conn_reused,
         chunks=exchange.chunks,
         close_ns=exchange.close_ns,
-        input_asked=exchange.input_asked,
+        input_asked=exchange.input_asked if exchange.input_asked is not None else _input_asked(request),
         output_asked=exchange.output_asked,
         exact_length=turn.exact_length,
         usage_asked=exchange.usage_asked,
@@ -75,12 +76,18 @@ def cancelled(request: TurnRequest, *, due_ns: int | None, send_ns: int, close_n
         due_ns=due_ns,
         send_ns=send_ns,
         close_ns=close_ns,
-        input_asked=turn.input_tokens,
+        input_asked=_input_asked(request),
         output_asked=turn.output_tokens,
         exact_length=turn.exact_length,
         cancelled=True,
         lag_ns=lag_ns,
     )
+
+
+def _input_asked(request: TurnRequest) -> int | None:
+    """Return the prompt tokens that the turn wants."""
+    prompt = request.turn.prompt
+    return prompt.tokens if isinstance(prompt, SyntheticPrompt) else request.turn.input_tokens
 
 
 def _conversation(request: TurnRequest) -> str:

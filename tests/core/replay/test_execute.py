@@ -10,7 +10,7 @@ import pytest
 from ixbench.measure.failure import BadRecordError
 from ixbench.model.errors import IxbenchError
 from ixbench.model.exchange import Exchange
-from ixbench.model.prompt import Message, MessagesPrompt
+from ixbench.model.prompt import Message, MessagesPrompt, SyntheticPrompt
 from ixbench.model.record import Chunks
 from ixbench.model.schedule import Edge, Schedule
 from ixbench.replay.clock import MonotonicClock
@@ -70,6 +70,12 @@ class TestClosedLoop:
         done = replay(phase(endless, duration_s=10), channel=channel)
         assert 10 <= len(done.records) <= 20
         assert done.progress.failed == {"transport": len(done.records)}
+
+    def test_sessions_that_end_are_not_held_up_by_an_unreachable_server(self, replay, phase, session, turn, memory_channel):
+        channel = memory_channel(takes_ms=0)
+        channel.outcomes = {(f"s{number}", 0): {"failure": "transport", "http_status": None} for number in range(100)}
+        done = replay(phase([session(f"s{number}", turn()) for number in range(100)]), channel=channel)
+        assert (len(done.records), done.report.phases[0].end_ns) == (100, 0)
 
 
 class TestGraph:
@@ -250,6 +256,12 @@ class TestEnds:
         assert (report.closed_ns // MS, report.end_ns // MS) == (50, 70)
         assert done.report.ended == "completed"
         assert (done.progress.done, done.progress.cancelled) == (2, 1)
+
+    def test_a_cancelled_request_keeps_what_it_asked_for(self, replay, phase, session, turn, memory_channel):
+        asked = turn(prompt=SyntheticPrompt(tokens=9, key="k"), output_tokens=3, exact_length=True)
+        done = replay(phase([session("a", asked)], duration_s=0.001, grace_s=0), channel=memory_channel(takes_ms=1000))
+        record = done.records[0]
+        assert (record.cancelled, record.input_asked, record.output_asked, record.exact_length) == (True, 9, 3, True)
 
     def test_a_turn_that_waits_for_its_moment_is_given_up_at_the_end(self, replay, phase, session, turn):
         done = replay(phase([session("a", turn(0), turn(1, after=(Edge(turn=0, delay_ns=1000 * MS),)))], duration_s=0.05))
