@@ -35,11 +35,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from ixbench.campaign.read import campaign_from_table
+    from ixbench.campaign.read import campaign_from_document
     from ixbench.host.load import load_host
     from ixbench.plan.expand import make_plan
-    from ixbench.run.bench import BenchRequest, bench_table, stops_growing
-    from ixbench.run.campaign import run_campaign
+    from ixbench.run.bench import BenchRequest, bench_document, stops_growing
 
     host = load_host()
     request = BenchRequest(
@@ -57,9 +56,13 @@ def _run(arguments: argparse.Namespace) -> int:
         api_key_env=arguments.api_key_env,
         headers=tuple(arguments.header),
     )
-    campaign = campaign_from_table(bench_table(request, host), host, where="bench")
-    until = None if arguments.concurrency else stops_growing
-    return run_campaign(campaign, make_plan(campaign, host), host, results=Path(arguments.results), until=until)
+    campaign = campaign_from_document(bench_document(request, host), host)
+    plan = make_plan(campaign, host)
+    # Only now, so that a wrong command line is answered at once: this loads all that measures.
+    from ixbench.run.campaign import run_campaign
+
+    until = stops_growing if arguments.concurrency is None else None
+    return run_campaign(campaign, plan, host, results=Path(arguments.results), until=until)
 
 
 COMMAND = Command(

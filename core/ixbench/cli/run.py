@@ -10,9 +10,14 @@ if TYPE_CHECKING:
     import argparse
 
 
+DEFAULT_RESULTS = "results"
+
+
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the campaign, for instance benchmarks.toml")
-    parser.add_argument("--results", metavar="DIR", default="results", help="folder that run folders are made in (default: %(default)s)")
+    parser.add_argument(
+        "--results", metavar="DIR", default=DEFAULT_RESULTS, help="folder that run folders are made in (default: %(default)s)"
+    )
     parser.add_argument("--resume", action="store_true", help="go on with the newest run of this campaign; start one if there is none")
     parser.add_argument("--only", metavar="GLOB", action="append", default=[], help="measure only points whose id matches; may be repeated")
     parser.add_argument(
@@ -27,12 +32,36 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.campaign.read import read_campaign
     from ixbench.host.load import load_host
     from ixbench.plan.expand import make_plan
-    from ixbench.run.campaign import run_campaign
 
     host = load_host()
     campaign = read_campaign(Path(arguments.file), host, overrides=arguments.set, url=arguments.attach)
     plan = make_plan(campaign, host)
-    return run_campaign(campaign, plan, host, results=Path(arguments.results), resume=arguments.resume, only=arguments.only)
+    # Only now, so that what is wrong with the file or the command line is said at once: this loads all that measures.
+    from ixbench.run.campaign import run_campaign
+
+    return run_campaign(
+        campaign,
+        plan,
+        host,
+        results=Path(arguments.results),
+        resume=arguments.resume,
+        only=arguments.only,
+        resume_with=resume_command(arguments),
+    )
+
+
+def resume_command(arguments: argparse.Namespace) -> str:
+    """Return the command that goes on with this run: a campaign is found again by its file with all that the command line changed in it."""
+    import shlex
+
+    from ixbench.model.secrets import redact_argv
+
+    words = ["ixbench", "run", arguments.file, "--resume"]
+    words += [] if arguments.results == DEFAULT_RESULTS else ["--results", arguments.results]
+    for flag, values in (("--only", arguments.only), ("--set", arguments.set)):
+        words += [word for value in values for word in (flag, value)]
+    words += ["--attach", arguments.attach] if arguments.attach else []
+    return shlex.join(redact_argv(words))
 
 
 COMMAND = Command(

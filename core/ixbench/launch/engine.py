@@ -7,7 +7,7 @@ import secrets
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -23,10 +23,10 @@ from ixbench.launch.stop import LaunchedProcesses, StopReport
 from ixbench.launch.tree import ProcessTree
 from ixbench.model.launch import LOOPBACK
 from ixbench.model.result import Failure
-from ixbench.model.secrets import Redactor, is_secret_name
+from ixbench.model.secrets import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     import httpx
@@ -225,12 +225,8 @@ def _fresh_log(folder: Path) -> Path:
 
 
 def _redactor(plan: LaunchPlan, known: Redactor | None) -> Redactor:
-    environment: dict[str, str] = dict(os.environ)
-    planned: Mapping[str, Any] = {name: variable.value for process in plan.processes for name, variable in process.env.items()}
-    names = [plan.api_key_env] if plan.api_key_env is not None else []
-    redactor = Redactor.of_environment({**environment, **planned}, names=names, urls=[plan.url] if plan.url else [])
-    values = [value for name, value in plan.headers.items() if is_secret_name(name)]
-    return redactor.extended([*(known.forms if known is not None else ()), *values])
+    redactor = Redactor.of_plans([plan], os.environ)
+    return redactor if known is None else redactor.extended(known.forms)
 
 
 def _redacted_progress(on_progress: Callable[[float, str], None], hidden: Redactor) -> Callable[[float, str], None]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import Metrics, MetricValue
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSums:
     """Tokens of all successes as the server counted them: 0 without any success, None where one of them was not counted."""

@@ -50,6 +50,13 @@ class PluginError(IxbenchError):
     """A plugin failed; the message names the plugin, its distribution and the hook."""
 
 
+def first_error(error: BaseException) -> BaseException:
+    """Return the exception that brought a task group down, the others being what it tore with it; of no group, the exception itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
     """Return `did you mean 'x'?` for the closest allowed name, or an empty text."""
     close = get_close_matches(found, list(allowed), n=1)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ixbench.model.launch import LaunchPlan
 
 HIDDEN = "***"
 """What stands in place of a secret."""
@@ -68,18 +71,26 @@ def redact_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
     """Return a command line with the values of secret flags (`--api-key X`, `--api-key=X`, `NAME_TOKEN=X`) hidden."""
-    shown: list[str] = []
+    return tuple(redact_text(item) if secret is None else item.removesuffix(secret) + HIDDEN for item, secret in _with_secrets(argv))
+
+
+def secret_arguments(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the values that `redact_argv` hides for their flag's name."""
+    return tuple(secret for _, secret in _with_secrets(argv) if secret)
+
+
+def _with_secrets(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """Yield each item with the secret that it ends with, or None."""
     hide_next = False
     for item in argv:
-        name, equals, _ = item.partition("=")
+        name, equals, value = item.partition("=")
         if hide_next and not item.startswith("-"):
-            shown.append(HIDDEN)
             hide_next = False
+            yield item, item
             continue
         hide_next = item.startswith("-") and not equals and is_secret_name(item)
         named = re.fullmatch(r"-*[\w.-]+", name) is not None
-        shown.append(f"{name}={HIDDEN}" if equals and named and is_secret_name(name) else redact_text(item))
-    return tuple(shown)
+        yield item, value if equals and named and is_secret_name(name) else None
 
 
 class Redactor:
@@ -98,14 +109,34 @@ class Redactor:
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str], *, names: Iterable[str] = (), urls: Iterable[str] = ()) -> Redactor:
-        """Return a redactor of the variables that hold secrets: by their names, by `names`, and of the passwords in `urls`."""
+        """Return a redactor of the variables that hold secrets: by their names, by `names`, and of the userinfo in `urls`."""
         wanted = set(names)
         values = [value for name, value in environment.items() if name in wanted or is_secret_name(name)]
-        for url in (*urls, *environment.values()):
-            for match in _USERINFO.finditer(url):
-                _, colon, password = match["userinfo"].partition(":")
-                values += [password, unquote(password)] if colon else []
+        for url in environment.values():
+            values += [password for user, password in _userinfo(url) if password]
+        for url in urls:
+            for user, password in _userinfo(url):
+                # A user without a password is a key, and HTTP sends both as base64.
+                values += [password or user, b64encode(f"{user}:{password}".encode()).decode()]
         return cls(values)
+
+    @classmethod
+    def of_plans(cls, plans: Iterable[LaunchPlan], environment: Mapping[str, str]) -> Redactor:
+        """Return a redactor of all that launches may hold: header values, keys, userinfo, and values of secret variables and flags."""
+        plans = tuple(plans)
+        names = [plan.api_key_env for plan in plans if plan.api_key_env is not None]
+        urls = [plan.url for plan in plans if plan.url is not None]
+        values: list[str] = []
+        for name, value in (item for plan in plans for item in plan.headers.items()):
+            # The scheme ("Bearer") is no part of what a server may repeat.
+            values += [value, *(value.split()[-1:] if is_secret_name(name) else ())]
+        planned: list[str] = []
+        for process in (process for plan in plans for process in plan.processes):
+            values += secret_arguments(process.argv)
+            values += [variable.value for name, variable in process.env.items() if is_secret_name(name)]
+            planned += [*process.argv, *(variable.value for variable in process.env.values())]
+        values += [password for text in planned for _, password in _userinfo(text) if password]
+        return cls.of_environment(environment, names=names, urls=urls).extended(values)
 
     @property
     def forms(self) -> frozenset[str]:
@@ -130,6 +161,15 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.value(item) for item in value]
         return value
+
+
+def _userinfo(text: str) -> Iterator[tuple[str, str]]:
+    """Yield user and password of every URL in the text, as written and as meant."""
+    for match in _USERINFO.finditer(text):
+        user, _, password = match["userinfo"].partition(":")
+        yield user, password
+        if "%" in match["userinfo"]:
+            yield unquote(user), unquote(password)
 
 
 def _redact_entry(key: str, value: Any) -> Any:  # noqa: ANN401 - TOML values have any shape

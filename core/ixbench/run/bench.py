@@ -6,20 +6,41 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ixbench.campaign.document import Document
 from ixbench.campaign.overrides import parse_scalar
 from ixbench.model.errors import Fault, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ixbench.campaign.keypath import KeyPath
     from ixbench.host.host import Host
     from ixbench.model.result import PointResult
 
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
+WHERE = "bench"
+"""What stands in messages for the name of a file."""
 LARGEST_CONCURRENCY = 1024
 GROWTH = 1.05
 """A doubling of the load that brings less than 5 % more throughput brings nothing."""
 _DEFAULT_LENGTHS = {"input_tokens": 512, "output_tokens": 128}
+_FLAGS: dict[KeyPath, str] = {
+    ("deployment", 0): WHERE,
+    ("deployment", 0, "url"): "URL",
+    ("deployment", 0, "engine"): "--engine",
+    ("deployment", 0, "concurrency"): "--concurrency",
+    ("deployment", 0, "api_key_env"): "--api-key-env",
+    ("deployment", 0, "headers"): "--header",
+    ("model",): "--model",
+    ("workload",): "--set",
+    ("workload", "use"): "--workload",
+    ("workload", "requests"): "--requests",
+    ("workload", "duration"): "--duration",
+    ("hardware", "gpus"): "--gpus",
+    ("hardware", "sku"): "--sku",
+    ("prices",): "--usd-per-gpu-hour",
+}
+"""Who sets which place of the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +63,23 @@ class BenchRequest:
     headers: tuple[str, ...] = ()
 
 
-def bench_table(request: BenchRequest, host: Host) -> dict[str, Any]:
+def bench_document(request: BenchRequest, host: Host) -> Document:
+    """Return the campaign of a command line as if it had been read from a file; messages about it name the flags.
+
+    :raises InputError: as `bench_table`, and for an engine that is unknown or takes no headers where some are given.
+    """
+    table = bench_table(request)
+    engine = host.engine(request.engine, where="--engine")
+    if request.headers and "headers" not in engine.Options.model_fields:
+        able = [other.name for other in host.engines() if "headers" in other.Options.model_fields]
+        raise InputError(
+            Fault(where="--header", problem=f"engine {engine.name!r} takes no headers", allowed=f"--engine {' or '.join(able) or 'none'}")
+        )
+    keys = {("workload", key): f"--set {key}" for key in table["workload"] if any(text.startswith(f"{key}=") for text in request.settings)}
+    return Document(where=WHERE, table=table, overridden=_FLAGS | keys)
+
+
+def bench_table(request: BenchRequest) -> dict[str, Any]:
     """Return the campaign table of a command line.
 
     :raises InputError: for every value that cannot be read; what it means is judged where campaigns are.
@@ -52,7 +89,7 @@ def bench_table(request: BenchRequest, host: Host) -> dict[str, Any]:
         "schema": 1,
         "title": f"bench {request.model or request.engine}",
         "workload": _workload(request, reader),
-        "deployment": [_deployment(request, reader, host)],
+        "deployment": [_deployment(request, reader)],
     }
     hardware: dict[str, Any] = {} if request.sku is None else {"sku": request.sku}
     if request.gpus is not None:
@@ -79,9 +116,8 @@ def _workload(request: BenchRequest, reader: _Reader) -> dict[str, Any]:
     return workload
 
 
-def _deployment(request: BenchRequest, reader: _Reader, host: Host) -> dict[str, Any]:
-    engine = host.engine(request.engine, where="--engine")
-    deployment: dict[str, Any] = {"engine": engine.name, "url": request.url, "concurrency": reader.loads(request.concurrency)}
+def _deployment(request: BenchRequest, reader: _Reader) -> dict[str, Any]:
+    deployment: dict[str, Any] = {"engine": request.engine, "url": request.url, "concurrency": reader.loads(request.concurrency)}
     key_variable = request.api_key_env or (DEFAULT_KEY_VARIABLE if os.environ.get(DEFAULT_KEY_VARIABLE) else None)
     if key_variable:
         deployment["api_key_env"] = key_variable
@@ -91,14 +127,13 @@ def _deployment(request: BenchRequest, reader: _Reader, host: Host) -> dict[str,
 
 
 def stops_growing(results: Sequence[PointResult]) -> bool:
-    """Say whether the last doubling of the load was worth nothing: output throughput grew by less than 5 %, or the point failed."""
+    """Say whether the last doubling of the load was worth nothing: output throughput grew by less than 5 %, or there was none."""
     if not results:
         return False
-    last = results[-1]
-    if not last.usable and last.failure is not None:
+    last = _output_rate(results[-1])
+    if results[-1].failure is not None or not last:
         return True
-    rates = [_output_rate(result) for result in results[-2:]]
-    return len(rates) > 1 and (rates[1] or 0.0) < (rates[0] or 0.0) * GROWTH
+    return len(results) > 1 and last < (_output_rate(results[-2]) or 0.0) * GROWTH
 
 
 def _output_rate(result: PointResult) -> float | None:
@@ -145,7 +180,9 @@ class _Reader:
             name, colon, value = text.partition(":")
             if not colon or not name.strip():
                 # The text may hold a secret, so it is not repeated.
-                self._faults.append(Fault(where="--header", problem="a header has no colon", allowed="NAME:VALUE"))
+                self._faults.append(Fault(where="--header", problem="a header has no colon, or no name before it", allowed="NAME:VALUE"))
+            elif name.strip() in found:
+                self._faults.append(Fault(where="--header", problem=f"{name.strip()!r} is given twice", allowed="each header once"))
             found[name.strip()] = value.strip()
         return found
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ixbench.model.errors import first_error
 from ixbench.model.events import RunFinished, RunStarted
 from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
@@ -49,6 +50,7 @@ def run_campaign(
     resume: bool = False,
     only: Sequence[str] = (),
     until: Callable[[Sequence[PointResult]], bool] | None = None,
+    resume_with: str | None = None,
 ) -> int:
     """Measure what is asked, write the reports, print them, and return the exit code.
 
@@ -56,10 +58,11 @@ def run_campaign(
     :param resume: go on with the newest folder of this campaign.
     :param only: globs of point ids; empty = all points.
     :param until: asked after each point whether the rest is not worth measuring.
+    :param resume_with: the command that goes on with an interrupted run, where there is one.
     :raises InputError: if nothing can be run as asked; then nothing was written, unless the run is resumed.
     """
     selected = select_points(plan, only).points
-    redactor = _redactor(plan)
+    redactor = Redactor.of_plans([launch.plan for launch in plan.launches], os.environ)
     path = find_newest(results, campaign.hash) if resume else None
     if path is None:
         check_runnable(plan, selected, host, where=campaign.where)
@@ -75,7 +78,7 @@ def run_campaign(
             folder.write_header(replace(folder.header(), planned=folder.sealed()))
         _report(campaign, host, folder)
         finished = [folder.result(point.id) for point in selected if point.id in set(folder.sealed())]
-        _say_where(campaign, folder, interrupted=interrupted)
+        _say_where(folder, resume_with if interrupted else None)
     return EXIT_INTERRUPTED if interrupted else exit_code(finished, [point.id for point in selected] if until is None else [])
 
 
@@ -131,7 +134,7 @@ def _measure(
         with view:
             interrupted, measured = anyio.run(main)
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        raise first_error(group) from group
     invalid = sum(not result.usable and result.failure is None for result in measured)
     failed = sum(result.failure is not None for result in measured)
     valid = len(measured) - invalid - failed
@@ -139,13 +142,6 @@ def _measure(
     for failure in host.observer_failures:
         view.say(f"observer failed: {failure}")
     return interrupted
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | None, results: Path, redactor: Redactor) -> RunFolder:
@@ -172,14 +168,6 @@ def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | Non
     return RunFolder.create(results, slug=campaign.slug, now=now, header=header, redactor=redactor)
 
 
-def _redactor(plan: Plan) -> Redactor:
-    plans = [launch.plan for launch in plan.launches]
-    names = {launch.api_key_env for launch in plans if launch.api_key_env is not None}
-    urls = {launch.url for launch in plans if launch.url is not None}
-    values = {value for launch in plans for value in launch.headers.values()}
-    return Redactor.of_environment(os.environ, names=names, urls=urls).extended(values)
-
-
 def _announce(campaign: Campaign, plan: Plan, points: Sequence[Point], folder: RunFolder, say: Callable[[str], None]) -> None:
     kept = len(plan.points) - len(points)
     parts = [f"{campaign.title}: {counted(len(points), 'point')} to measure"]
@@ -201,8 +189,8 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
         sys.stderr.write(f"ixbench: {failure}\n")
 
 
-def _say_where(campaign: Campaign, folder: RunFolder, *, interrupted: bool) -> None:
+def _say_where(folder: RunFolder, resume_with: str | None) -> None:
     sys.stderr.write(f"results: {folder.path}\n")
     remaining = folder.remaining()
-    if interrupted and remaining:
-        sys.stderr.write(f"{counted(len(remaining), 'point')} not measured; go on with: ixbench run {campaign.where} --resume\n")
+    if resume_with is not None and remaining:
+        sys.stderr.write(f"{counted(len(remaining), 'point')} not measured; go on with: {resume_with}\n")

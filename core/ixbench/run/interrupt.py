@@ -1,4 +1,4 @@
-"""Ctrl-C: once to finish what is in flight, seal and report; twice to drop it."""
+"""Ctrl-C: once to end in good order and report what there is; twice to drop what is in flight."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import anyio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+
+    from anyio.abc import TaskStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +55,18 @@ class Interruption:
 
 @asynccontextmanager
 async def interruptible(on_stop: Callable[[str], None]) -> AsyncIterator[Interruption]:
-    """Watch SIGINT and SIGTERM while the block runs; `on_stop` gets the signal's name, once."""
-    interruption = Interruption()
+    """Watch SIGINT, SIGTERM and the loss of the terminal while the block runs; `on_stop` gets the signal's name, once.
 
-    async def watch() -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    SIGHUP stays ignored where it is (nohup).
+    """
+    interruption = Interruption()
+    watched = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        watched.append(signal.SIGHUP)
+
+    async def watch(*, task_status: TaskStatus[None]) -> None:
+        with anyio.open_signal_receiver(*watched) as signals:
+            task_status.started()
             async for number in signals:
                 if interruption.asked:
                     interruption.abort.cancel()
@@ -66,7 +75,7 @@ async def interruptible(on_stop: Callable[[str], None]) -> AsyncIterator[Interru
                     on_stop(signal.Signals(number).name)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
+        await tasks.start(watch)
         try:
             with interruption.abort:
                 yield interruption

@@ -17,6 +17,7 @@ from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, Point
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
 from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
+from ixbench.run.state import FINAL_PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from ixbench.store.folder import RunFolder
 
 _PROVENANCE_LIMIT_S = 30.0
+_TELL_S = 60.0
+"""How often a run that nobody sees live says how far it is."""
 _STAGES: dict[str, PointPhase] = {"valid": "valid", "valid_with_warnings": "warnings", "invalid": "invalid"}
 
 
@@ -62,10 +65,26 @@ class RunLoop:
         :raises IxbenchError: if the disk refuses.
         """
         self._last = launches[-1][0] if launches else None
-        for launch, points in launches:
-            queue = deque(points)
-            while queue and not self._over:
-                await self._one_start(launch, queue)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._tell)
+                for launch, points in launches:
+                    queue = deque(points)
+                    while queue and not self._over:
+                        await self._one_start(launch, queue)
+                tasks.cancel_scope.cancel()
+        finally:
+            for state in self.state.points.values():
+                if state.stage not in FINAL_PHASES and state.stage != "waiting":
+                    state.enter("stopped")
+                    self.view.changed(state)
+
+    async def _tell(self) -> None:
+        while True:
+            await anyio.sleep(_TELL_S)
+            for state in self.state.points.values():
+                if state.stage not in FINAL_PHASES and state.stage != "waiting":
+                    self.view.going_on(state)
 
     @property
     def _over(self) -> bool:
@@ -77,7 +96,7 @@ class RunLoop:
         state = self.state.points[first.id]
         state.enter("starting" if launch.plan.processes else "connecting")
         self.view.changed(state)
-        ready = False
+        ready = tried = False
 
         def progress(_seconds: float, line: str) -> None:
             state.detail = line
@@ -104,16 +123,21 @@ class RunLoop:
                     immune()
                     async with HttpChannel(self._target(launch, engine, first), redactor=self.redactor) as channel:
                         while queue and not self._over and engine.failure() is None:
+                            tried = True
                             await self._one_point(launch, queue, engine, channel, facts)
+                    if (died := engine.failure()) is not None and not tried and not self._over:
+                        # Ready and dead before the first request: starting it again and again would never end.
+                        raise EngineError(died)  # noqa: TRY301 - told and counted as a start that failed, which it is
             if self._kept(launch) and not queue and engine.pids:
                 pids = ", ".join(map(str, engine.pids))
                 self.view.say(f"{launch.id}: left running at {engine.url} as {engine.model}; end it with: kill {pids}")
         except EngineError as error:
-            if self.interruption.asked:
+            if self.interruption.asked and not ready:
                 return
             self.host.emit(LaunchFailed(launch_id=launch.id, failure=error.failure))
-            if ready:
-                self.view.say(f"{launch.id}: {error.failure.cause}")
+            if tried or self.interruption.asked:
+                # It was measured, and now it does not go away: whoever uses this machine next must know.
+                self.view.say(f"{launch.id}: {error.failure.cause} {error.failure.fix}")
             else:
                 self._launch_failed(launch, queue, error.failure)
 
@@ -126,7 +150,7 @@ class RunLoop:
         if self._launch_tries[launch.id] <= self.campaign.run.retries:
             self.view.say(f"{launch.id}: {failure.cause} Trying again.")
             return
-        while queue:
+        while queue and not self._over:
             point = queue.popleft()
             job = self._job(launch, point, {})
             with self.folder.start_point(point.id) as writer:
@@ -162,6 +186,8 @@ class RunLoop:
         state.detail = _detail(result)
         state.enter("failed" if result.failure is not None else _STAGES[result.verdict.status])
         self.view.changed(state)
+        for name, why in _table(result.provenance.get("collector_failures")).items():
+            self.view.say(f"{result.id}: collector {name} failed: {why}")
         self.host.emit(PointFinished(point_id=result.id, result=result))
 
     def _job(self, launch: Launch, point: Point, facts: Mapping[str, object]) -> PointJob:
@@ -193,6 +219,10 @@ class RunLoop:
             ca_file=plan.ca_file,
             tokenizer=point.deployment.model.tokenizer,
         )
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
 
 
 def _detail(result: PointResult) -> str:

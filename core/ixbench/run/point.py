@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import traceback
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -16,12 +18,14 @@ from ixbench.host.source import describe
 from ixbench.measure.definition import Measurement
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
-from ixbench.model.errors import IxbenchError
+from ixbench.model.errors import IxbenchError, first_error
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
 from ixbench.model.secrets import redact_argv
+from ixbench.replay.body import PromptError
 from ixbench.replay.execute import execute
 from ixbench.replay.progress import Progress
 from ixbench.replay.prompts.vocabulary import CalibrationError
+from ixbench.replay.session import ScheduleError
 from ixbench.run.sampling import sampling
 from ixbench.store.folder import iso_utc
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from ixbench.launch.engine import RunningEngine
     from ixbench.measure.definition import Metric
     from ixbench.model.point import Launch, Point
-    from ixbench.model.record import RequestRecord
+    from ixbench.model.record import FailureKind, RequestRecord
     from ixbench.replay.execute import ExecutionReport
     from ixbench.replay.http_channel import HttpChannel
     from ixbench.replay.prompts.calibrate import Calibration
@@ -42,6 +46,11 @@ if TYPE_CHECKING:
     from ixbench.store.point import PointWriter
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_BROKEN_OFF: frozenset[FailureKind | None] = frozenset({"transport", "truncated"})
+"""Failures that the death of an engine shows as."""
+_DEATH_LIMIT_S = 2.0
+"""How long a dying process may take from the loss of its connections to its end."""
+_FRAMES_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +77,14 @@ class MeasuredPoint:
     """What its metrics were computed from; None where there is nothing to compute from."""
 
 
+class _ReplayError(Exception):
+    """A workload or an adapter broke the replay: it costs this point, not the run."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(failure.cause)
+
+
 class PointStoppedError(Exception):
     """The user asked to stop while the point was running: it stays unsealed and is measured again by `--resume`."""
 
@@ -85,19 +102,22 @@ async def measure_point(
     workload = job.host.workload(point.workload)
     _enter(job, "preparing")
     key = f"{secrets.token_hex(6)}:{point.id}"
+    calibration: Calibration | None = None
     try:
         schedule = workload.schedule(point.workload_options, point.load, key=key)
-        calibration: Calibration | None = None
         with interruption.until_asked():
             calibration = await channel.prepare(schedule)
-        if interruption.asked:
-            raise PointStoppedError
     except CalibrationError as error:
-        if (died := engine.failure()) is not None:
+        if (died := await _death(engine)) is not None:
             return failed_point(job, died, started=started)
         return failed_point(job, Failure(code="calibration_failed", cause=str(error), fix=""), code="errors", started=started)
     except IxbenchError as error:
-        return failed_point(job, Failure(code="workload_failed", cause=str(error), fix=""), code="errors", started=started)
+        cause = str(error).replace("\n", "; ")
+        return failed_point(job, Failure(code="workload_failed", cause=cause, fix=""), code="errors", started=started)
+    except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        return failed_point(job, _unforeseen(error), code="errors", started=started)
+    if interruption.asked:
+        raise PointStoppedError
     state.load = Progress()
     _enter(job, "profile")
     records: list[RequestRecord] = []
@@ -107,12 +127,19 @@ async def measure_point(
         writer.record(record)
 
     target = CollectorTarget(engine=job.launch.plan.engine, url=engine.url, pids=engine.pids, headers=dict(channel.target.headers))
-    async with sampling(job.host.collectors(), target, writer.sample) as collector_failures:
-        report = await _execute_watched(
-            engine, interruption.stop, schedule=schedule, channel=channel, record=keep, progress=state.load, key=key
-        )
+    try:
+        async with sampling(job.host.collectors(), target, writer.sample) as collector_failures:
+            report = await _execute_watched(
+                engine, interruption.stop, schedule=schedule, channel=channel, record=keep, progress=state.load, key=key
+            )
+    except BaseExceptionGroup as group:
+        first = first_error(group)
+        if not isinstance(first, _ReplayError):
+            raise first from None
+        return failed_point(job, first.failure, code="errors", started=started)
     if report.ended == "stopped":
         raise PointStoppedError
+    broken_off = any(record.failure in _BROKEN_OFF for record in records)
     profile = report.phase("profile")
     measurement = Measurement(
         records=tuple(sorted(records, key=lambda record: record.send_ns)),
@@ -123,7 +150,7 @@ async def measure_point(
         start_ns=profile.start_ns if profile else None,
         end_ns=profile.end_ns if profile else None,
         output_mean=workload.identity(point.workload_options).output_tokens,
-        engine_failure=engine.failure(),
+        engine_failure=await _death(engine) if broken_off else engine.failure(),
         lag_p99_s=float(np.percentile(np.asarray(report.lags_ns), 99)) / 1e9 if report.lags_ns else None,
         client_cpu_s=profile.client_cpu_s if profile else None,
     )
@@ -146,8 +173,19 @@ def _enter(job: PointJob, stage: PointPhase) -> None:
     job.changed(job.state)
 
 
+async def _death(engine: RunningEngine) -> Failure | None:
+    """Return why the engine died, or None if it lives on; connections were lost, which may come before the end of its process."""
+    if engine.pids:
+        with anyio.move_on_after(_DEATH_LIMIT_S):
+            return await engine.wait_dead()
+    return engine.failure()
+
+
 async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str, **replay: Any) -> ExecutionReport:  # noqa: ANN401 - handed on
-    """Replay, and tell the executor when the engine dies."""
+    """Replay, and tell the executor when the engine dies.
+
+    :raises _ReplayError: if the schedule cannot be carried out or a plugin's code fails in it.
+    """
     died = anyio.Event()
     number = 0
 
@@ -162,9 +200,27 @@ async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch)
-        report = await execute(**replay, ids=ids, stop=stop, died=died)
+        try:
+            report = await execute(**replay, ids=ids, stop=stop, died=died)
+        except (PromptError, ScheduleError, CalibrationError) as error:
+            raise _ReplayError(Failure(code="replay_failed", cause=str(error), fix="")) from error
+        except IxbenchError:
+            raise
+        except Exception as error:
+            raise _ReplayError(_unforeseen(error)) from error
         tasks.cancel_scope.cancel()
     return report
+
+
+def _unforeseen(error: Exception) -> Failure:
+    """Return the failure of code that broke: a plugin's, most likely, and the innermost lines tell whose."""
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES_SHOWN:]
+    return Failure(
+        code="replay_failed",
+        cause=f"the replay broke with {describe(error)}",
+        fix="Report it to the author of the workload or of the engine's adapter; the evidence says where it happened.",
+        evidence=tuple(f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames),
+    )
 
 
 def _judged(job: PointJob, measurement: Measurement, report: ExecutionReport, provenance: dict[str, object]) -> MeasuredPoint:

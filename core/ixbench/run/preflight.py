@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ixbench.model.errors import Fault, InputError
+from ixbench.host.source import describe
+from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ def check_runnable(plan: Plan, points: Sequence[Point], host: Host, *, where: st
 
     :param where: the campaign file's name, for messages.
     :raises InputError: if GPUs are missing, a runtime is unknown, or a workload cannot build its schedule.
+    :raises PluginError: if the workload fails.
     """
     launches = {launch.id: launch for launch in plan.launches}
     needed = {point.deployment.hardware for point in points if launches[point.launch].plan.processes}
@@ -32,10 +34,15 @@ def check_runnable(plan: Plan, points: Sequence[Point], host: Host, *, where: st
         host.runtime(runtime, where=f"{where}: runtime.use")
     faults: dict[str, Fault] = {}
     for point in points:
+        workload = host.workload(point.workload)
         try:
-            host.workload(point.workload).schedule(point.workload_options, point.load, key="preflight")
+            workload.schedule(point.workload_options, point.load, key="preflight")
         except InputError as error:
             faults |= {str(fault): fault for fault in error.faults}
+        except IxbenchError:
+            raise
+        except Exception as error:
+            raise PluginError(f"{host.source_of(workload)}: workload {workload.name}: schedule: {describe(error)}") from error
     if faults:
         raise InputError(faults.values())
 

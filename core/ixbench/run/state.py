@@ -10,9 +10,21 @@ if TYPE_CHECKING:
     from ixbench.replay.progress import Progress
 
 PointPhase = Literal[
-    "waiting", "connecting", "starting", "preparing", "warmup", "profile", "drain", "stopped", "valid", "warnings", "invalid", "failed", "kept"
+    "waiting",
+    "connecting",
+    "starting",
+    "preparing",
+    "warmup",
+    "profile",
+    "drain",
+    "stopped",
+    "valid",
+    "warnings",
+    "invalid",
+    "failed",
+    "kept",
 ]
-"""`connecting` = to a server that is up already; `preparing` = learning prompt lengths; `stopped` = given up because the user asked to stop;
+"""`connecting` = to a server that is up already; `preparing` = learning prompt lengths; `stopped` = given up: the user asked for the end;
 `kept` = sealed by an earlier run of this folder."""
 
 FINAL_PHASES: frozenset[PointPhase] = frozenset({"valid", "warnings", "invalid", "failed", "kept"})

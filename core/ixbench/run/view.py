@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from ixbench.model.units import format_duration
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from ixbench.run.state import PointState, RunState
 
 SHOWN = 24
-"""Rows of the live table: more points than this scroll, with the running one in sight."""
+"""Rows of the live table: more points than this, or than the terminal has lines for, scroll with the running one in sight."""
+_FRAME_LINES = 9
+"""Lines of the table beside its rows, a wrapped title and caption included."""
+_DETAIL_CHARACTERS = 100
 
 _LABEL = {
     "waiting": "waiting",
@@ -27,13 +31,23 @@ _LABEL = {
     "warmup": "warm-up",
     "profile": "measuring",
     "drain": "draining",
+    "stopped": "stopped",
     "valid": "valid",
     "warnings": "valid*",
     "invalid": "INVALID",
     "failed": "FAILED",
     "kept": "kept",
 }
-_STYLE = {"valid": "green", "warnings": "yellow", "invalid": "red", "failed": "red", "profile": "bold", "waiting": "dim", "kept": "dim"}
+_STYLE = {
+    "valid": "green",
+    "warnings": "yellow",
+    "stopped": "yellow",
+    "invalid": "red",
+    "failed": "red",
+    "profile": "bold",
+    "waiting": "dim",
+    "kept": "dim",
+}
 
 
 class View(Protocol):
@@ -51,8 +65,12 @@ class View(Protocol):
         """Take note that a point has entered another stage."""
         ...
 
+    def going_on(self, point: PointState) -> None:
+        """Take note that a point is still in the stage it was in a while ago."""
+        ...
+
     def say(self, text: str) -> None:
-        """Print one line."""
+        """Print one line; a reader who has gone is no reason to end a run."""
         ...
 
 
@@ -82,9 +100,19 @@ class PlainView:
                 parts.append(point.detail)
         self.say(", ".join(parts))
 
+    def going_on(self, point: PointState) -> None:
+        """Print how far the point is."""
+        number = list(self._state.points).index(point.id) + 1
+        _, phase, progress, requests, rate, errors, left = _row(point)
+        parts = [f"[{number}/{len(self._state.points)}] {point.id}: {phase}", progress]
+        parts += [f"{requests} requests" if requests else "", f"{rate} output tok/s" if rate else ""]
+        parts += [f"{errors} failed" if errors else "", f"about {left} left" if left else ""]
+        self.say(", ".join(part for part in parts if part))
+
     def say(self, text: str) -> None:
-        """Print one line."""
-        print(text, file=sys.stderr, flush=True)
+        """Print one line; a reader who has gone is no reason to end a run."""
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
 
 
 class LiveView:
@@ -110,40 +138,50 @@ class LiveView:
     def changed(self, point: PointState) -> None:
         """Do nothing: the next redraw shows it."""
 
+    def going_on(self, point: PointState) -> None:
+        """Do nothing: it is seen."""
+
     def say(self, text: str) -> None:
-        """Print one line above the table."""
+        """Print one line above the table; a terminal that has gone is no reason to end a run."""
         from rich.text import Text
 
-        self._console.print(Text(text))
+        with suppress(OSError):
+            self._console.print(Text(text))
 
     def _render(self) -> RenderableType:
         from rich.table import Table
         from rich.text import Text
 
         state = self._state
-        left = state.left_s
-        caption = f"{state.finished} of {len(state.points)} points"
-        if state.stopping:
-            caption += " - stopping: finishing what is in flight (Ctrl-C again aborts it)"
-        elif left is not None and state.finished < len(state.points):
-            caption += f", about {format_duration(left)} left"
-        table = Table(title=Text(state.title), caption=caption, expand=False)
+        table = Table(title=Text(state.title), caption=Text(self._caption()), expand=False)
         table.add_column("point", no_wrap=True)
         table.add_column("state", no_wrap=True)
         for column in ("progress", "requests", "output tok/s", "errors", "left"):
             table.add_column(column, justify="right", no_wrap=True)
         for point in self._window():
             table.add_row(*map(Text, _row(point)), style=_STYLE.get(point.phase, ""))
-        running = next((point for point in state.points.values() if point.stage == "starting" and point.detail), None)
-        if running is not None:
-            table.caption = f"{caption}\n{Text(running.detail[-100:]).plain}"
         return table
+
+    def _caption(self) -> str:
+        state = self._state
+        left = state.left_s
+        caption = f"{state.finished} of {len(state.points)} points"
+        if state.stopping:
+            return caption + (" - stopping (Ctrl-C again drops what is in flight)" if self._ongoing() else " - stopped")
+        if left is not None and state.finished < len(state.points):
+            caption += f", about {format_duration(left)} left"
+        starting = next((point for point in state.points.values() if point.stage == "starting" and point.detail), None)
+        return f"{caption}\n{starting.detail[:_DETAIL_CHARACTERS]}" if starting is not None else caption
+
+    def _ongoing(self) -> bool:
+        return any(point.stage not in FINAL_PHASES and point.stage not in {"waiting", "stopped"} for point in self._state.points.values())
 
     def _window(self) -> list[PointState]:
         points = list(self._state.points.values())
+        shown = max(3, min(SHOWN, self._console.height - _FRAME_LINES))
         active = next((index for index, point in enumerate(points) if point.stage not in FINAL_PHASES), len(points))
-        first = max(0, min(active - SHOWN // 2, len(points) - SHOWN))
-        return points[first : first + SHOWN]
+        first = max(0, min(active - shown // 2, len(points) - shown))
+        return points[first : first + shown]
 
 
 def _row(point: PointState) -> tuple[str, str, str, str, str, str, str]:

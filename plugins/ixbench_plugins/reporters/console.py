@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, build_cost_table, build_ladder, format_rate
-from ixbench_plugins.reporters.points import THIN_NOTE, PointRow, definitions, point_rows
+from ixbench_plugins.reporters.points import THIN_NOTE, PointRow, definitions, point_rows, sentences_of
 from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, TIER_HEADERS, TIER_NUMBERS, cost_sentences, rung_rows, tier_rows
 from ixbench_plugins.reporters.table import latency
 from ixbench_plugins.reporters.text import clean
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _LINES = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 """A rule below the headers and nothing else, in characters that every terminal has."""
+
+
+_WHOLE_CHARACTERS = 28
 
 
 class ConsoleOptions(OptionsModel):
@@ -73,7 +76,7 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     several = len(runs) > 1
     headers = ("point", "users", f"tok/s/user ({ladder.axis})", "TTFT p50", "TPOT p50", "tok/s/GPU", "tok/s", "verdict")
     console.print(_table(headers, [_point_row(row, ladder.axis, several=several) for row in rows], range(1, 7)))
-    say(*(sentence for row in rows for sentence in row.sentences()))
+    say(*sentences_of(rows))
     say(*(f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing))
     console.print()
     say(*notes(ladder), *findings(ladder))
@@ -99,11 +102,13 @@ def _point_row(row: PointRow, axis: str, *, several: bool) -> tuple[str, ...]:
     )
 
 
-def _table(headers: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int]) -> Table:
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[int]) -> Table:
+    """Return a table; numbers, and names in the first column that are not very long, stay in one piece."""
     right = set(numbers)
+    whole = {0} if all(len(row[0]) <= _WHOLE_CHARACTERS for row in rows) else set()
     table = Table(box=_LINES, show_edge=False, pad_edge=False)
     for column, header in enumerate(headers):
-        table.add_column(Text(header), justify="right" if column in right else "left", overflow="fold", no_wrap=column in right)
+        table.add_column(Text(header), justify="right" if column in right else "left", overflow="fold", no_wrap=column in right | whole)
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
     return table

@@ -68,15 +68,28 @@ class PointRow:
         count = self.number(metric, "n")
         return count is not None and percentile.startswith("p") and measure.thin(int(count), float(percentile[1:]))
 
-    def sentences(self) -> list[str]:
-        """Return why the point is not plainly valid, one sentence each."""
+    def reasons(self) -> list[str]:
+        """Return why the point is not plainly valid, one sentence each, without its name."""
         point = self.point
         cause = point.failure.cause if point.failure else None
-        found = [f"{point.id}: {reason.code}: {reason.text}" for reason in point.verdict.reasons if reason.text != cause]
+        found = [f"{reason.code}: {reason.text}" for reason in point.verdict.reasons if reason.text != cause]
         if point.failure is not None:
             fix = f" {point.failure.fix}" if point.failure.fix else ""
-            found.insert(0, f"{point.id}: {point.failure.code}: {point.failure.cause}{fix}")
+            found.insert(0, f"{point.failure.code}: {point.failure.cause}{fix}")
         return found
+
+    def sentences(self) -> list[str]:
+        """Return the reasons with the point's name before each."""
+        return [f"{self.point.id}: {reason}" for reason in self.reasons()]
+
+
+def sentences_of(rows: Sequence[PointRow]) -> list[str]:
+    """Return why points are not plainly valid; what is equal for several of them is said once, behind all their names."""
+    about: dict[str, list[str]] = {}
+    for row in rows:
+        for reason in row.reasons():
+            about.setdefault(reason, []).append(row.point.id)
+    return [f"{', '.join(points)}: {reason}" for reason, points in about.items()]
 
 
 def definitions(*names: str) -> list[str]:

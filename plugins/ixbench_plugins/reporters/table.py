@@ -7,7 +7,7 @@ import io
 from typing import TYPE_CHECKING, ClassVar
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate
-from ixbench_plugins.reporters.points import KINDS, LATENCIES, PERCENTILES, THIN_NOTE, PointRow, definitions, point_rows
+from ixbench_plugins.reporters.points import KINDS, LATENCIES, PERCENTILES, THIN_NOTE, PointRow, definitions, point_rows, sentences_of
 from ixbench_plugins.reporters.text import MISSING, clean, escape, json_text, markdown_list, markdown_table
 from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
 
@@ -134,7 +134,7 @@ def _markdown(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) -> I
     table = [_markdown_row(row, axis, several=several) for row in rows]
     yield from markdown_table(headers, table, right=range(_FIRST_NUMBER, len(headers)))
     notes = [SIMULATED_NOTE] if simulated else []
-    notes += [sentence for row in rows for sentence in row.sentences()]
+    notes += sentences_of(rows)
     notes += [f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing]
     if any(row.is_thin(name, percentile) for row in rows for name in LATENCIES for percentile in PERCENTILES):
         notes.append(THIN_NOTE)
