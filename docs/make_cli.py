@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ixbench.cli.main import built_in_commands, top_parser
-from ixbench.cli.parser import command_parser
+from ixbench.cli.main import all_commands, top_parser
+from ixbench.cli.parser import command_parser, nested_parsers
+from ixbench.host.load import load_host
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from ixbench.host.contracts.command import Command
 
 PAGE = Path(__file__).with_name("cli.md")
 COLUMNS = "100"
@@ -24,14 +31,31 @@ told of in [hooks.md](hooks.md).
 """
 
 
+DISTRIBUTION = "ixbench"
+
+
+def shipped_commands() -> dict[str, Command]:
+    """Return the subcommands that come with ixbench, also those of its plugins."""
+    host = load_host()
+    shipped = {}
+    for name, command in all_commands(host).items():
+        source = host.source_of(command)
+        if source is None or source.distribution == DISTRIBUTION:
+            shipped[name] = command
+    return shipped
+
+
 def page() -> str:
     """Return the text of docs/cli.md."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = COLUMNS
     try:
-        commands = built_in_commands()
-        sections = [("ixbench", top_parser(commands).format_help())]
-        sections += [(f"ixbench {name}", command_parser(command).format_help()) for name, command in commands.items()]
+        commands = shipped_commands()
+        parsers: list[ArgumentParser] = [top_parser(commands)]
+        for command in commands.values():
+            parser = command_parser(command)
+            parsers += [parser, *nested_parsers(parser)]
+        sections = [(parser.prog, parser.format_help()) for parser in parsers]
     finally:
         if before is None:
             del os.environ["COLUMNS"]

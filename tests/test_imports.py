@@ -36,7 +36,11 @@ def test_an_import_is_cheap(module):
     assert heavy_after(f"import {module}") == []
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["unknown"], *([name, "--help"] for name in BUILT_IN)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["--version"], ["unknown"], ["trace", "inspect", "--help"], *([name, "--help"] for name in (*BUILT_IN, "trace"))],
+    ids=" ".join,
+)
 def test_help_is_cheap(words):
     code = """
 from ixbench.cli.main import main

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ixbench.api.engine import Collector, EngineAdapter, HardwareBook, PriceBook, Runtime, Signature
+    from ixbench.api.hooks import Command
     from ixbench.api.measure import Check, Metric
     from ixbench.api.report import Reporter
     from ixbench.api.workload import Workload
@@ -95,3 +96,11 @@ def ixbench_reporters() -> Iterable[Reporter[Any]]:
     from ixbench_plugins.reporters import REPORTERS
 
     return REPORTERS
+
+
+@hookimpl
+def ixbench_commands() -> Iterable[Command]:
+    """Return the subcommands that come with these plugins."""
+    from ixbench_plugins.commands import COMMANDS
+
+    return COMMANDS

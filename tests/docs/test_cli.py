@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from ixbench.cli.main import BUILT_IN
+from ixbench_plugins.commands.trace import ACTIONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MADE_WITH = (3, 11)
@@ -31,7 +32,8 @@ def test_the_page_is_up_to_date():
 def test_every_command_has_a_section_and_no_other_has():
     written = (DOCS / "cli.md").read_text(encoding="utf-8")
     sections = [line.removeprefix("## ixbench").strip() for line in written.splitlines() if line.startswith("## ")]
-    assert sections == ["", *BUILT_IN]
+    assert sections[: len(BUILT_IN) + 1] == ["", *BUILT_IN]
+    assert sections[len(BUILT_IN) + 1 :] == ["trace", *(f"trace {action.name}" for action in ACTIONS)]
 
 
 def test_the_page_says_what_the_command_prints():

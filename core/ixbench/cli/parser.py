@@ -46,6 +46,12 @@ def parse(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
 
     :raises InputError: with every unknown flag, and with what else argparse finds.
     """
+    nested = _nested(parser)
+    if nested is not None and argv and argv[0] in nested.choices:
+        # The flags of one nested command are unknown to the others.
+        arguments = parse(nested.choices[argv[0]], argv[1:])
+        setattr(arguments, nested.dest, argv[0])
+        return arguments
     known = _flags(parser)
     before_end = list(argv[: argv.index("--")] if "--" in argv else argv)
     flags = [word.partition("=")[0] for word in before_end if word.startswith("-") and word != "-" and not _NEGATIVE_NUMBER.fullmatch(word)]
@@ -70,19 +76,26 @@ def parse(parser: Parser, argv: Sequence[str]) -> argparse.Namespace:
     )
 
 
+def nested_parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Return the parsers of the nested commands; empty for a command without any."""
+    nested = _nested(parser)
+    return [] if nested is None else list(nested.choices.values())
+
+
 def try_help(prog: str) -> str:
     """Return the advice that ends every complaint about a command line."""
     return f"try `{prog} --help`"
 
 
+def _nested(parser: argparse.ArgumentParser) -> argparse._SubParsersAction[Parser] | None:
+    """Return the nested commands of a command that has some."""
+    # argparse has no public list of its actions.
+    return next((action for action in parser._actions if isinstance(action, argparse._SubParsersAction)), None)  # noqa: SLF001
+
+
 def _flags(parser: argparse.ArgumentParser) -> list[str]:
-    found: list[str] = []
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public list of its flags
-        found += action.option_strings
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - the same for nested commands
-            for nested in action.choices.values():
-                found += _flags(nested)
-    return list(dict.fromkeys(found))
+    flags = [flag for action in parser._actions for flag in action.option_strings]  # noqa: SLF001 - as above
+    return list(dict.fromkeys(flags))
 
 
 def _is_known(flag: str, known: Sequence[str]) -> bool:

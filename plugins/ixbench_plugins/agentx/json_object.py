@@ -53,8 +53,8 @@ class ObjectText:
         """Note every key that is not known."""
         for key in self.values:
             if key not in known:
-                name = key if len(key) <= _SHOWN else f"{key[:_SHOWN]}..."
-                self._document.faults.add(self.at(name), f"unknown key '{name}'", advice=did_you_mean(name, known))
+                name = quoted(key)
+                self.tell(name.strip("'\""), f"unknown key {name}", advice=did_you_mean(key, known))
 
     def tell_repeated(self, text: bytes) -> None:
         """Note every key that stands twice in the object's text, whose nested objects have been taken out."""
@@ -63,7 +63,7 @@ class ObjectText:
         counts = Counter(pairs[-1])
         self._twice = frozenset(key for key, count in counts.items() if count > 1)
         for key in sorted(self._twice):
-            self.tell(key, f"the key '{key}' appears {'twice' if counts[key] == _TWO else f'{counts[key]} times'} in one object")
+            self.tell(key, f"the key {quoted(key)} appears {'twice' if counts[key] == _TWO else f'{counts[key]} times'} in one object")
 
     def integer(self, key: str, *, least: int | None, most: int, required: bool = False) -> int | None:
         """Return a whole number; null and a missing key are None, and a fault where the key is required."""

@@ -135,7 +135,10 @@ class Document:
     def _place(self, data: bytes, offset: int) -> str:
         start = data.rfind(b"\n", 0, offset) + 1
         column = len(data[start:offset].decode("utf-8", "replace")) + 1
-        line = data.count(b"\n", 0, offset) + 1 if self.faults.line is None else self.faults.line
+        if self.faults.line is not None:
+            # Which of the file's lines it is, is told in front of the fault.
+            return f"column {column}"
+        line = data.count(b"\n", 0, offset) + 1
         return f"line {line} column {column}"
 
 

@@ -189,11 +189,19 @@ def test_what_looks_like_a_flag_and_is_none(words, count):
 
 def test_flags_of_nested_commands_are_known():
     parser = Parser(prog="ixbench trace")
-    nested = parser.add_subparsers(dest="action").add_parser("inspect")
-    nested.add_argument("--json", action="store_true")
-    assert parse(parser, ["inspect", "--json"]).json
-    with pytest.raises(InputError, match=r"trace: unknown flag '--jsn'; did you mean '--json'\?"):
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("inspect").add_argument("--json", action="store_true")
+    actions.add_parser("generate").add_argument("--seed")
+    arguments = parse(parser, ["inspect", "--json"])
+    assert (arguments.action, arguments.json) == ("inspect", True)
+    with pytest.raises(
+        InputError, match=r"trace inspect: unknown flag '--jsn'; did you mean '--json'\?; try `ixbench trace inspect --help`"
+    ):
         parse(parser, ["inspect", "--jsn"])
+    with pytest.raises(InputError, match="trace inspect: unknown flag '--seed'"):
+        parse(parser, ["inspect", "--seed", "3"])
+    with pytest.raises(InputError, match="trace: argument action: invalid choice: 'look'"):
+        parse(parser, ["look"])
 
 
 def test_examples_end_the_help():

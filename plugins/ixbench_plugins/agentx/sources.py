@@ -1,0 +1,159 @@
+"""Where traces come from: a file, a folder, a file of one trace a line, or a data set on a hub.
+
+They are read one after another, so that a corpus takes no more memory than its largest trace unless someone keeps all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ixbench_plugins.agentx.faults import FaultList
+from ixbench_plugins.agentx.json_object import quoted
+from ixbench_plugins.agentx.weka import read_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+    from ixbench_plugins.agentx.trace import Trace
+
+MOST_TRACE_BYTES = 512 * 1024 * 1024
+"""Of one trace. The longest recorded sessions have a tenth of it."""
+
+FORMS = "a .json file, a folder of them, a .jsonl file with one trace a line, or hf:OWNER/NAME"
+
+_CHUNK = 1 << 20
+
+
+class _Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Corpus:
+    """All traces of a source."""
+
+    source: str
+    """What was read: as given, or with all that pins it where it came from a hub."""
+    traces: tuple[Trace, ...]
+    hash: str
+    """`sha256:` and 64 digits, of the file's bytes; for a folder, of its files' hashes and names as `sha256sum` prints them."""
+
+
+def read_corpus(source: str, *, note: Callable[[str], None] | None = None) -> Corpus:
+    """Return all traces of a source; `note` is told what takes long.
+
+    :raises InputError: with every fault of every file.
+    """
+    path, pinned = _located(source, note)
+    digest = hashlib.sha256()
+    traces = tuple(_traces(path, digest))
+    return Corpus(source=pinned, traces=traces, hash=f"sha256:{digest.hexdigest()}")
+
+
+def iter_traces(source: str, *, note: Callable[[str], None] | None = None) -> Iterator[Trace]:
+    """Give the traces of a source one by one; those that have faults are passed over, and told of at the end.
+
+    :raises InputError: with every fault of every file, after the last trace.
+    """
+    return _traces(_located(source, note)[0], None)
+
+
+def _located(source: str, note: Callable[[str], None] | None) -> tuple[Path, str]:
+    """Return the path of a source, and the source in full."""
+    from ixbench_plugins.agentx.hub import PREFIX, HubFile, fetch
+
+    if not source.startswith(PREFIX):
+        return Path(source), source
+    path, file = fetch(HubFile.parse(source), note=note)
+    return path, str(file)
+
+
+def _traces(path: Path, digest: _Digest | None) -> Iterator[Trace]:
+    faults = FaultList(str(path))
+    if path.is_dir():
+        found = _folder(path, faults, digest)
+    elif path.suffix == ".jsonl":
+        found = _lines(path, faults, digest)
+    elif path.suffix == ".json" or not path.exists():
+        found = _file(path, faults, digest)
+    else:
+        faults.add("", "is no file of traces by its name", allowed=FORMS)
+        found = iter(())
+    ids: dict[str, str] = {}
+    for trace in found:
+        here = Path(trace.file).name if trace.line is None else f"line {trace.line}"
+        if ids.setdefault(trace.id, here) == here:
+            yield trace
+        else:
+            twice = FaultList(trace.file, trace.line)
+            twice.add("id", f"trace id {quoted(trace.id)} is already used by {ids[trace.id]}")
+            faults.extend(twice)
+    if not ids and not faults.count:
+        faults.add("", "holds no trace", allowed=FORMS)
+    faults.raise_any()
+
+
+def _folder(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[Trace]:
+    try:
+        files = sorted(file for file in path.iterdir() if file.suffix == ".json" and not file.name.startswith("."))
+    except OSError as error:
+        faults.add("", f"cannot be listed: {error.strerror}")
+        return
+    if not files:
+        faults.add("", "is a folder without any *.json file", allowed=FORMS)
+    for file in files:
+        one = None if digest is None else hashlib.sha256()
+        found = FaultList(str(file))
+        yield from _file(file, found, one)
+        faults.extend(found)
+        if digest is not None and one is not None:
+            digest.update(f"{one.hexdigest()}  {file.name}\n".encode("utf-8", "surrogateescape"))
+
+
+def _file(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[Trace]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_TRACE_BYTES + 1)
+    except OSError as error:
+        advice = f"give {FORMS}" if isinstance(error, FileNotFoundError) else ""
+        faults.add("", f"cannot be read: {error.strerror}", advice=advice)
+        return
+    if len(data) > MOST_TRACE_BYTES:
+        faults.add("", f"is larger than {MOST_TRACE_BYTES} bytes", allowed="one trace; a file of many is a .jsonl file")
+        return
+    if digest is not None:
+        digest.update(data)
+    if trace := read_trace(data, faults):
+        yield trace
+
+
+def _lines(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[Trace]:
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(_bounded_lines(file, digest), 1):
+                found = FaultList(str(path), number)
+                if line is None:
+                    found.add("", f"is longer than {MOST_TRACE_BYTES} bytes", allowed="one trace a line")
+                elif line.strip() and (trace := read_trace(line, found)):
+                    yield trace
+                faults.extend(found)
+    except OSError as error:
+        faults.add("", f"cannot be read: {error.strerror}")
+
+
+def _bounded_lines(file: BinaryIO, digest: _Digest | None) -> Iterator[bytes | None]:
+    """Give the lines of a file; None for one that is too long to be kept."""
+    while line := file.readline(MOST_TRACE_BYTES + 1):
+        if digest is not None:
+            digest.update(line)
+        if len(line) <= MOST_TRACE_BYTES or line.endswith(b"\n"):
+            yield line
+            continue
+        while not line.endswith(b"\n") and (line := file.readline(_CHUNK)):
+            if digest is not None:
+                digest.update(line)
+        yield None

@@ -1,0 +1,7 @@
+"""The subcommands that come with these plugins."""
+
+from __future__ import annotations
+
+from ixbench_plugins.commands import trace
+
+COMMANDS = (trace.COMMAND,)
