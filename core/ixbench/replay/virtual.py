@@ -10,9 +10,12 @@ from __future__ import annotations
 import asyncio
 import selectors
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ixbench.replay.clock import NS_PER_S, Anchor
+
+if TYPE_CHECKING:
+    from collections import deque
 
 
 class _JumpingSelector(selectors.SelectSelector):
@@ -33,6 +36,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     Exact to the nanosecond for 26 days; beyond them the seconds that asyncio counts in are too coarse.
     """
 
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
+
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
@@ -43,6 +49,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def now_ns(self) -> int:
         """The time in nanoseconds."""
         return self._jumping.now_ns
+
+    @property
+    def quiet_until_ns(self) -> int | None:
+        """When anything else on this loop may run next: now, where something is ready; None = never, by itself."""
+        if self._ready:
+            return self._jumping.now_ns
+        return round(self._scheduled[0].when() * NS_PER_S) if self._scheduled else None
 
     def time(self) -> float:
         """Return the time in seconds."""
@@ -66,6 +79,10 @@ class VirtualClock:
     def now_ns(self) -> int:
         """Return nanoseconds since the loop began."""
         return running_loop().now_ns
+
+    def quiet_until_ns(self) -> int | None:
+        """Return when anything but the caller may run next; None = never, unless the caller wakes it. For callbacks of the loop."""
+        return running_loop().quiet_until_ns
 
     async def sleep_until_ns(self, moment_ns: int) -> None:
         """Wait until the moment is reached."""

@@ -93,6 +93,16 @@ class Batch:
         """When the stretch that runs ends; None = idle. May move towards now with every arrival."""
         return None if self._stretch is None else self._stretch.end_ns
 
+    @property
+    def completes(self) -> bool:
+        """Whether a request is complete when the stretch that runs ends."""
+        stretch = self._stretch
+        if stretch is None:
+            return False
+        if self._decoding and self._decoding[0][0] <= self.step + stretch.steps:
+            return True
+        return any(sequence.output_tokens == 1 for sequence in stretch.prefilled)
+
     def submit(self, sequence: Sequence, now_ns: int) -> None:
         """Queue a request; it must fit into an empty engine."""
         self._waiting.append(sequence)

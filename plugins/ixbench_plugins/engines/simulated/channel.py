@@ -94,10 +94,17 @@ class SimulatedChannel:
 
     def _wake(self) -> None:
         self._timer = self._timer_ns = None
-        for sequence in self._batch.finish():
+        batch = self._batch
+        complete = batch.finish()
+        for sequence in complete:
             done = self._flights.pop(sequence, None)
             if done is not None and not done.done():
                 done.set_result(None)
+        if not complete:
+            # Until something else may happen, stretches that complete nothing need no wake-up of their own.
+            quiet_ns = self._clock.quiet_until_ns()
+            while (end_ns := batch.end_ns) is not None and (quiet_ns is None or end_ns < quiet_ns) and not batch.completes:
+                batch.finish()
         self._set_timer()
 
     def _exchange(self, sequence: Sequence, send_ns: int) -> Exchange:
