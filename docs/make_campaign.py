@@ -18,6 +18,7 @@ from ixbench.campaign.schema import (
     RunTable,
     RuntimeTable,
     SharedKeys,
+    SimulationTable,
     WorkloadTable,
 )
 
@@ -37,6 +38,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "prices": PricesTable,
     "run": RunTable,
     "runtime": RuntimeTable,
+    "simulation": SimulationTable,
 }
 # Defaults that are worked out where the file is read, and so stand in no model.
 WORKED_OUT = {

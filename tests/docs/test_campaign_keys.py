@@ -26,6 +26,7 @@ HEADINGS = {
     "prices": "[prices]",
     "run": "[run]",
     "runtime": "[runtime]",
+    "simulation": "[simulation]",
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ixbench.api._lazy import lazy
 from ixbench.host.contracts.book import DetectedGpu, HardwareBook, PriceBook
 from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
-from ixbench.host.contracts.engine import Engine, EngineAdapter, RequestSpec, StreamQuirks
+from ixbench.host.contracts.engine import Engine, EngineAdapter, RequestSpec, Simulation, StreamQuirks
 from ixbench.host.contracts.runtime import Runtime
 from ixbench.host.recipes import launch_notes, load_recipes
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
@@ -77,6 +77,7 @@ __all__ = [
     "Sample",
     "Sampler",
     "Signature",
+    "Simulation",
     "Size",
     "Sku",
     "StreamQuirks",

@@ -80,6 +80,8 @@ class Campaign:
     prices: Prices
     run: RunSettings
     runtime: str
+    replicas: int
+    """Replicas of each simulated point."""
     limits: Mapping[str, float]
     """Other limits for verdict rules, by code."""
     table: Mapping[str, Any]

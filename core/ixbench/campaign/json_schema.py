@@ -28,7 +28,7 @@ def campaign_schema(host: Host) -> dict[str, Any]:
     properties["deployment"] |= {"minItems": 1, "items": {"anyOf": deployments}}
     properties["workload"] = _described(properties["workload"], {"anyOf": workloads})
     properties["defaults"] = _described(properties["defaults"], _defaults(host, definitions))
-    kept = ("ReportTable", "ModelTable", "HardwareTable", "PricesTable", "RunTable", "RuntimeTable")
+    kept = ("ReportTable", "ModelTable", "HardwareTable", "PricesTable", "RunTable", "RuntimeTable", "SimulationTable")
     definitions = {name: value for name, value in definitions.items() if not name.startswith("campaign.") or name.endswith(kept)}
     schema["$defs"] = dict(sorted(definitions.items()))
     top = {

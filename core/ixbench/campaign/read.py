@@ -13,7 +13,16 @@ from ixbench.campaign.document import Document, read_document
 from ixbench.campaign.entries import read_entries
 from ixbench.campaign.files import resolve_files
 from ixbench.campaign.overrides import apply_overrides, attach
-from ixbench.campaign.schema import CampaignTable, HardwareTable, ModelTable, PricesTable, RunTable, RuntimeTable, WorkloadTable
+from ixbench.campaign.schema import (
+    CampaignTable,
+    HardwareTable,
+    ModelTable,
+    PricesTable,
+    RunTable,
+    RuntimeTable,
+    SimulationTable,
+    WorkloadTable,
+)
 from ixbench.campaign.settings import find_prices, find_sku, hardware_spec, limit_faults, model_spec, report_settings, runtime_faults
 from ixbench.campaign.surroundings import Surroundings
 from ixbench.campaign.validate import check, check_rest, field_names, shown, unknown_key
@@ -67,6 +76,7 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
     runtime = reader.table("runtime", RuntimeTable)
     reader.faults += runtime_faults(runtime, host, reader.locate("runtime"))
     run = reader.table("run", RunTable)
+    simulation = reader.table("simulation", SimulationTable)
     hardware = hardware_spec(hardware_table)
     around = Surroundings(document=document, host=host, model=model, hardware=hardware, runtime=runtime.use)
     entries, faults = read_entries(around)
@@ -96,6 +106,7 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
         prices=prices,
         run=RunSettings(retries=run.retries, keep_engine=run.keep_engine),
         runtime=runtime.use,
+        replicas=simulation.replicas,
         limits=limits,
         table=table,
         hash=table_hash(table),

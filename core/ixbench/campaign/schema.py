@@ -224,6 +224,13 @@ class RunTable(OptionsModel):
     """Whether the last engine stays up when the run has ended."""
 
 
+class SimulationTable(OptionsModel):
+    """`[simulation]`: how points are simulated where the hardware is absent."""
+
+    replicas: Annotated[int, Field(ge=1, le=1000)] = 16
+    """Replicas of each point, every one with another draw of the workload; the point is their geometric mean."""
+
+
 class RuntimeTable(OptionsModel):
     """`[runtime]`: where engines run."""
 
@@ -247,6 +254,7 @@ class CampaignTable(OptionsModel):
     prices: PricesTable = PricesTable()
     run: RunTable = RunTable()
     runtime: RuntimeTable = RuntimeTable()
+    simulation: SimulationTable = SimulationTable()
     limits: dict[str, NotNegative] = Field(default_factory=dict)
     """`<verdict code> = number`: another limit for a verdict rule (`ixbench plugins` lists the checks)."""
 

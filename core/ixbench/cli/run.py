@@ -23,7 +23,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="replace a value of the file, for instance workload.requests=200"
     )
-    parser.add_argument("--attach", metavar="URL", help="measure the server that runs there instead of launching engines")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
+        "--simulate", action="store_true", help="launch nothing: a model of each engine answers, and all results are marked SIMULATED"
+    )
+    instead.add_argument("--attach", metavar="URL", help="measure the server that runs there instead of launching engines")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -46,6 +50,7 @@ def _run(arguments: argparse.Namespace) -> int:
         results=Path(arguments.results),
         resume=arguments.resume,
         only=arguments.only,
+        simulate=arguments.simulate,
         resume_with=resume_command(arguments),
     )
 
@@ -60,6 +65,7 @@ def resume_command(arguments: argparse.Namespace) -> str:
     words += [] if arguments.results == DEFAULT_RESULTS else ["--results", arguments.results]
     for flag, values in (("--only", arguments.only), ("--set", arguments.set)):
         words += [word for value in values for word in (flag, value)]
+    words += ["--simulate"] if arguments.simulate else []
     words += ["--attach", arguments.attach] if arguments.attach else []
     return shlex.join(redact_argv(words))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ixbench.host.contracts.book import HardwareBook, PriceBook
     from ixbench.host.contracts.collector import Collector
     from ixbench.host.contracts.command import Command
-    from ixbench.host.contracts.engine import EngineAdapter
+    from ixbench.host.contracts.engine import EngineAdapter, Simulation
     from ixbench.host.contracts.importer import Importer
     from ixbench.host.contracts.reporter import Reporter
     from ixbench.host.contracts.runtime import Runtime
@@ -130,6 +130,17 @@ class Host:
     def reporter(self, name: str, *, where: str = "reporter") -> Reporter[Any]:
         """Return a reporter by name."""
         return self._named(Specs.ixbench_reporters, name, where)
+
+    def simulate(self, deployment: Deployment[Any]) -> Simulation | None:
+        """Return what stands in for a deployment's engine, from the first adapter that has a model of it; None = nobody has.
+
+        :raises InputError: if there is a model, but not for what the deployment sets.
+        """
+        for adapter in self.engines():
+            simulation = adapter.simulate(deployment)
+            if simulation is not None:
+                return simulation
+        return None
 
     def amend_launch(self, plan: LaunchPlan, deployment: Deployment[Any]) -> LaunchPlan:
         """Return the plan as the plugins want it, with a record of who changed what.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.host.source import describe
 from ixbench.measure.point import accounting, axis_of, measure
+from ixbench.measure.replicas import mean_metrics
 from ixbench.measure.verdict import judge
 from ixbench.store.measurement import FACTS, rebuild
 
@@ -36,6 +37,10 @@ def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str]
         def failed(metric: Metric, error: Exception) -> None:
             note(f"point {point.id}: {host.source_of(metric)}: metric {metric.name}: {describe(error)}")
 
+        if point.evidence == "simulated" and (replicas := reader.replicas(point.id)):
+            # The records are those of one replica; the point is the mean of all.
+            metrics = mean_metrics([replica.metrics for replica in replicas])
+            return replace(point, metrics=metrics, axis=axis_of(metrics, view.report.axis))
         measurement = rebuild(point, reader.records(point.id))
         metrics = measure(measurement, host.metrics(), failed=failed)
         return replace(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,8 @@ from ixbench.report.load import load_run
 from ixbench.report.write import write_reports
 from ixbench.run.interrupt import interruptible
 from ixbench.run.loop import RunLoop
-from ixbench.run.preflight import check_runnable, pending_launches
+from ixbench.run.preflight import check_runnable, pending_launches, simulated_points
+from ixbench.run.simulated import SimulatedLoop
 from ixbench.run.state import PointState, RunState
 from ixbench.run.view import make_view
 from ixbench.store.folder import RunFolder, find_newest, iso_utc
@@ -49,6 +51,7 @@ def run_campaign(
     results: Path,
     resume: bool = False,
     only: Sequence[str] = (),
+    simulate: bool = False,
     until: Callable[[Sequence[PointResult]], bool] | None = None,
     resume_with: str | None = None,
 ) -> int:
@@ -57,22 +60,28 @@ def run_campaign(
     :param results: where run folders are made.
     :param resume: go on with the newest folder of this campaign.
     :param only: globs of point ids; empty = all points.
+    :param simulate: simulate every point, whatever hardware is here.
     :param until: asked after each point whether the rest is not worth measuring.
     :param resume_with: the command that goes on with an interrupted run, where there is one.
     :raises InputError: if nothing can be run as asked; then nothing was written, unless the run is resumed.
     """
     selected = select_points(plan, only).points
     redactor = Redactor.of_plans([launch.plan for launch in plan.launches], os.environ)
+    if simulate:
+        # Another campaign than the measured one: --resume must never mix the two in one folder.
+        campaign = replace(campaign, hash=hashlib.sha256(f"{campaign.hash} simulated".encode()).hexdigest())
     path = find_newest(results, campaign.hash) if resume else None
+    simulated: frozenset[str] = frozenset()
     if path is None:
-        check_runnable(plan, selected, host, where=campaign.where)
+        simulated = _check(campaign, plan, selected, host, simulate=simulate)
     with _open_folder(campaign, plan, host, path=path, results=results, redactor=redactor) as folder:
         kept = set(folder.sealed())
         points = [point for point in selected if point.id not in kept]
         if path is not None and points:
-            check_runnable(plan, points, host, where=campaign.where)
+            simulated = _check(campaign, plan, points, host, simulate=simulate)
             folder.note_resumed(datetime.now(UTC))
-        interrupted = _measure(campaign, plan, host, points=points, selected=selected, folder=folder, redactor=redactor, until=until)
+        work = _Work(points=points, selected=selected, simulated=simulated, until=until)
+        interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
         if until is not None:
             # Points that were not worth measuring were never promised.
             folder.write_header(replace(folder.header(), planned=folder.sealed()))
@@ -90,23 +99,34 @@ def exit_code(finished: Sequence[PointResult], selected: Sequence[str]) -> int:
     return EXIT_VALID if not missing and all(result.usable for result in finished) else EXIT_SOME_INVALID
 
 
-def _measure(
-    campaign: Campaign,
-    plan: Plan,
-    host: Host,
-    *,
-    points: Sequence[Point],
-    selected: Sequence[Point],
-    folder: RunFolder,
-    redactor: Redactor,
-    until: Callable[[Sequence[PointResult]], bool] | None,
-) -> bool:
+def _check(campaign: Campaign, plan: Plan, points: Sequence[Point], host: Host, *, simulate: bool) -> frozenset[str]:
+    """Refuse what cannot run, and return the ids of the points that will be simulated."""
+    simulated = simulated_points(plan, points, host, where=campaign.where, everything=simulate)
+    check_runnable(plan, points, host, where=campaign.where)
+    return simulated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """What this run is to do."""
+
+    points: Sequence[Point]
+    """What is left to measure or to simulate."""
+    selected: Sequence[Point]
+    """The same with what is sealed already."""
+    simulated: frozenset[str]
+    """Ids of the points that are simulated."""
+    until: Callable[[Sequence[PointResult]], bool] | None
+
+
+def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder: RunFolder, redactor: Redactor) -> bool:
     """Run the loop over what is left; return whether the user cut it short."""
-    state = RunState(title=campaign.title, points={point.id: PointState(id=point.id) for point in selected})
+    points = work.points
+    state = RunState(title=campaign.title, points={point.id: PointState(id=point.id) for point in work.selected})
     for point_id in state.points.keys() - {point.id for point in points}:
         state.points[point_id].stage = "kept"
     view = make_view(state)
-    _announce(campaign, plan, points, folder, view.say)
+    _announce(campaign, plan, work, folder, view.say)
     if not points:
         return False
     host.emit(RunStarted(run_id=folder.id, folder=str(folder.path), points=tuple(point.id for point in points)))
@@ -125,10 +145,14 @@ def _measure(
                 view=view,
                 interruption=interruption,
                 redactor=redactor,
-                until=until,
+                until=work.until,
             )
-            await loop.run(pending_launches(plan, points))
-        return interruption.asked, loop.results
+            model = SimulatedLoop(
+                campaign=campaign, host=host, folder=folder, state=state, view=view, interruption=interruption, redactor=redactor
+            )
+            await model.run(pending_launches(plan, [point for point in points if point.id in work.simulated]))
+            await loop.run(pending_launches(plan, [point for point in points if point.id not in work.simulated]))
+        return interruption.asked, [*model.results, *loop.results]
 
     try:
         with view:
@@ -168,9 +192,12 @@ def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | Non
     return RunFolder.create(results, slug=campaign.slug, now=now, header=header, redactor=redactor)
 
 
-def _announce(campaign: Campaign, plan: Plan, points: Sequence[Point], folder: RunFolder, say: Callable[[str], None]) -> None:
-    kept = len(plan.points) - len(points)
-    parts = [f"{campaign.title}: {counted(len(points), 'point')} to measure"]
+def _announce(campaign: Campaign, plan: Plan, work: _Work, folder: RunFolder, say: Callable[[str], None]) -> None:
+    kept = len(plan.points) - len(work.points)
+    measured = len(work.points) - len(work.simulated)
+    parts = [f"{campaign.title}: {counted(measured, 'point')} to measure"] if measured or not work.simulated else [campaign.title]
+    if work.simulated:
+        parts.append(f"{counted(len(work.simulated), 'point')} to be SIMULATED, in {counted(campaign.replicas, 'replica')} each")
     if kept:
         parts.append(f"{kept} of {len(plan.points)} left as they are")
     say(", ".join(parts) + f", in {folder.path}")

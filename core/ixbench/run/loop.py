@@ -17,7 +17,7 @@ from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, Point
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
 from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
-from ixbench.run.state import FINAL_PHASES
+from ixbench.run.state import FINAL_PHASES, STAGE_OF_VERDICT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
     from ixbench.model.result import Failure, PointResult
     from ixbench.model.secrets import Redactor
     from ixbench.run.interrupt import Interruption
-    from ixbench.run.state import PointPhase, RunState
+    from ixbench.run.state import RunState
     from ixbench.run.view import View
     from ixbench.store.folder import RunFolder
 
 _PROVENANCE_LIMIT_S = 30.0
 _TELL_S = 60.0
 """How often a run that nobody sees live says how far it is."""
-_STAGES: dict[str, PointPhase] = {"valid": "valid", "valid_with_warnings": "warnings", "invalid": "invalid"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -184,7 +183,7 @@ class RunLoop:
         state = job.state
         state.seconds = seconds
         state.detail = _detail(result)
-        state.enter("failed" if result.failure is not None else _STAGES[result.verdict.status])
+        state.enter("failed" if result.failure is not None else STAGE_OF_VERDICT[result.verdict.status])
         self.view.changed(state)
         for name, why in _table(result.provenance.get("collector_failures")).items():
             self.view.say(f"{result.id}: collector {name} failed: {why}")

@@ -19,13 +19,13 @@ from ixbench.measure.definition import Measurement
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
 from ixbench.model.errors import IxbenchError, first_error
-from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
-from ixbench.model.secrets import redact_argv
+from ixbench.model.result import Accounting, Axis, ClientReport, Failure, Reason, Verdict
 from ixbench.replay.body import PromptError
 from ixbench.replay.execute import execute
 from ixbench.replay.progress import Progress
 from ixbench.replay.prompts.vocabulary import CalibrationError
 from ixbench.replay.session import ScheduleError
+from ixbench.run.identity import point_result
 from ixbench.run.sampling import sampling
 from ixbench.store.folder import iso_utc
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ixbench.measure.definition import Metric
     from ixbench.model.point import Launch, Point
     from ixbench.model.record import FailureKind, RequestRecord
+    from ixbench.model.result import PointResult
     from ixbench.replay.execute import ExecutionReport
     from ixbench.replay.http_channel import HttpChannel
     from ixbench.replay.prompts.calibrate import Calibration
@@ -265,48 +266,5 @@ def failed_point(job: PointJob, failure: Failure, *, code: str = "engine_died", 
     return MeasuredPoint(result=result)
 
 
-def _result(job: PointJob, *, provenance: dict[str, object], **parts: Any) -> PointResult:  # noqa: ANN401 - handed on
-    plan = job.launch.plan
-    server = plan.server
-    origin: dict[str, object] = {
-        "launch": job.launch.id,
-        "argv": list(redact_argv(server.argv)) if server is not None else None,
-        "image": plan.image,
-        "recipe": job.point.deployment.recipe,
-        "amended_by": list(plan.amended_by),
-        "engine": dict(job.facts),
-    }
-    return PointResult(id=job.point.id, evidence="measured", origin="run", identity=_identity(job), provenance=origin | provenance, **parts)
-
-
-def _identity(job: PointJob) -> PointIdentity:
-    point, plan = job.point, job.launch.plan
-    deployment, known = point.deployment, plan.identity
-    workload = job.host.workload(point.workload)
-    corpus = workload.identity(point.workload_options)
-    version = job.facts.get("engine_version", known.engine_version)
-    return PointIdentity(
-        model=deployment.model.label or deployment.model.id or str(job.facts.get("model", "")),
-        precision=known.precision or deployment.model.precision,
-        hardware=deployment.hardware.sku,
-        gpus=deployment.hardware.gpus,
-        engine=plan.engine,
-        engine_version=None if version is None else str(version),
-        image=plan.image,
-        deployment=deployment.name,
-        workload=point.workload,
-        preset=corpus.preset,
-        corpus=corpus.corpus,
-        input_tokens=corpus.input_tokens,
-        output_tokens=corpus.output_tokens,
-        agentic=workload.agentic,
-        concurrency=point.load.concurrency,
-        rate=point.load.rate,
-        tensor_parallel=known.tensor_parallel,
-        pipeline_parallel=known.pipeline_parallel,
-        data_parallel=known.data_parallel,
-        expert_parallel=known.expert_parallel,
-        spec_method=known.spec_method,
-        kv_offload=known.kv_offload,
-        settings=dict(point.settings),
-    )
+def _result(job: PointJob, **parts: Any) -> PointResult:  # noqa: ANN401 - handed on
+    return point_result(host=job.host, launch=job.launch, point=job.point, evidence="measured", facts=job.facts, **parts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.host.source import describe
 from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
+from ixbench.run.replica import simulation_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,21 +16,54 @@ if TYPE_CHECKING:
     from ixbench.model.deployment import HardwareSpec
     from ixbench.model.point import Launch, Plan, Point
 
+_ADVICE = (
+    'run it where they are, set absent = "simulate" (or --simulate) to see what a model of the engine makes of it, '
+    "or measure a running server with --attach URL"
+)
 HOST_VENDOR = "any"
 """Vendor of the SKU that is the machine itself: it is always there."""
+
+
+def simulated_points(plan: Plan, points: Sequence[Point], host: Host, *, where: str, everything: bool) -> frozenset[str]:
+    """Return the ids of the points that are to be simulated: those whose hardware is absent and may be stood in for, or all.
+
+    :param where: the campaign file's name, for messages.
+    :param everything: simulate every point, whatever hardware is here.
+    :raises InputError: if hardware is absent and nothing may or can stand in for it, or a running server is to be simulated.
+    """
+    launches = {launch.id: launch.plan for launch in plan.launches}
+    chosen: list[Point] = []
+    faults: dict[str, Fault] = {}
+    for point in points:
+        hardware, started = point.deployment.hardware, bool(launches[point.launch].processes)
+        if everything and not started:
+            fault = Fault(where=f"{where}: deployment {point.deployment.name}", problem="a server that is already up cannot be simulated")
+            faults[str(fault)] = fault
+            continue
+        absent = _absence(hardware, host) if started and not everything else None
+        if absent is not None and hardware.absent == "fail":
+            fault = Fault(where=f"{where}: hardware.sku", problem=absent, advice=_ADVICE)
+            faults[str(fault)] = fault
+        elif everything or absent is not None:
+            chosen.append(point)
+    for point in chosen:
+        try:
+            simulation_of(point, host)
+        except InputError as error:
+            faults |= {str(fault): fault for fault in error.faults}
+    if faults:
+        raise InputError(faults.values())
+    return frozenset(point.id for point in chosen)
 
 
 def check_runnable(plan: Plan, points: Sequence[Point], host: Host, *, where: str) -> None:
     """Refuse a run that cannot succeed.
 
     :param where: the campaign file's name, for messages.
-    :raises InputError: if GPUs are missing, a runtime is unknown, or a workload cannot build its schedule.
+    :raises InputError: if a runtime is unknown, or a workload cannot build its schedule.
     :raises PluginError: if the workload fails.
     """
     launches = {launch.id: launch for launch in plan.launches}
-    needed = {point.deployment.hardware for point in points if launches[point.launch].plan.processes}
-    for hardware in needed:
-        _check_hardware(hardware, host, where)
     for runtime in sorted({launches[point.launch].plan.runtime for point in points}):
         host.runtime(runtime, where=f"{where}: runtime.use")
     faults: dict[str, Fault] = {}
@@ -47,22 +81,19 @@ def check_runnable(plan: Plan, points: Sequence[Point], host: Host, *, where: st
         raise InputError(faults.values())
 
 
-def _check_hardware(hardware: HardwareSpec, host: Host, where: str) -> None:
+def _absence(hardware: HardwareSpec, host: Host) -> str | None:
+    """Return what this machine lacks, in words, or None if it has all that is wanted."""
     if hardware.sku is None:
-        return
+        return None
     sku = next((row for book in host.hardware() for row in book.skus() if row.sku == hardware.sku), None)
     if sku is None or sku.vendor == HOST_VENDOR:
-        return
+        return None
     found = Counter(gpu.sku or gpu.name for book in host.hardware() for gpu in book.detect())
     wanted = hardware.gpus or 1
     if found[hardware.sku] >= wanted:
-        return
+        return None
     has = ", ".join(f"{count} x {name}" for name, count in sorted(found.items())) or "none"
-    problem = f"this machine does not have the {wanted} x {sku.name} that the campaign launches engines on (accelerators found: {has})"
-    if hardware.absent == "simulate":
-        problem += ", and this version has no simulated engine to stand in for them"
-    advice = "what runs here: `ixbench run examples/laptop.toml`, which needs no GPU, or `ixbench bench URL` for a server that is up"
-    raise InputError(Fault(where=f"{where}: hardware.sku", problem=problem, advice=advice))
+    return f"this machine does not have the {wanted} x {sku.name} that the campaign launches engines on (accelerators found: {has})"
 
 
 def pending_launches(plan: Plan, points: Sequence[Point]) -> list[tuple[Launch, list[Point]]]:

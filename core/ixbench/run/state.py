@@ -14,6 +14,7 @@ PointPhase = Literal[
     "connecting",
     "starting",
     "preparing",
+    "simulating",
     "warmup",
     "profile",
     "drain",
@@ -24,8 +25,10 @@ PointPhase = Literal[
     "failed",
     "kept",
 ]
-"""`connecting` = to a server that is up already; `preparing` = learning prompt lengths; `stopped` = given up: the user asked for the end;
-`kept` = sealed by an earlier run of this folder."""
+"""`connecting` = to a server that is up already; `preparing` = learning prompt lengths; `simulating` = replicas on virtual time;
+`stopped` = given up: the user asked for the end; `kept` = sealed by an earlier run of this folder."""
+
+STAGE_OF_VERDICT: dict[str, PointPhase] = {"valid": "valid", "valid_with_warnings": "warnings", "invalid": "invalid"}
 
 FINAL_PHASES: frozenset[PointPhase] = frozenset({"valid", "warnings", "invalid", "failed", "kept"})
 LOAD_PHASES: frozenset[PointPhase] = frozenset({"warmup", "profile", "drain"})
@@ -39,7 +42,7 @@ class PointState:
     stage: PointPhase = "waiting"
     """Where the loop is with it; while it is under load, `phase` tells more."""
     load: Progress | None = None
-    """Counts of the replay, kept up to date by it."""
+    """Counts of the replay, kept up to date by it; of a simulated point, replicas."""
     stage_started_s: float = 0.0
     """Monotonic seconds."""
     detail: str = ""
@@ -69,7 +72,7 @@ class PointState:
     @property
     def share(self) -> float | None:
         """How much of the phase is done, 0 to 1, where it can be told."""
-        if self.load is None or self.phase not in LOAD_PHASES:
+        if self.load is None or self.phase not in {*LOAD_PHASES, "simulating"}:
             return None
         if self.load.expected:
             return min(self.load.done / self.load.expected, 1.0)

@@ -28,6 +28,7 @@ _LABEL = {
     "connecting": "connecting",
     "starting": "starting engine",
     "preparing": "learning prompt lengths",
+    "simulating": "simulating",
     "warmup": "warm-up",
     "profile": "measuring",
     "drain": "draining",

@@ -11,7 +11,7 @@ from ixbench.store.encode import hide_named, refusals, sync_folder, to_json, wri
 from ixbench.store.header import HEADER, RunHeader, read_header
 from ixbench.store.lock import FolderLock
 from ixbench.store.names import is_plain_name, plain_name
-from ixbench.store.point import PointWriter, is_sealed, read_point_records, read_point_samples, read_result
+from ixbench.store.point import PointWriter, Replica, is_sealed, read_point_records, read_point_replicas, read_point_samples, read_result
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -81,6 +81,10 @@ class RunReader:
     def samples(self, point_id: str) -> tuple[Sample, ...]:
         """Return the samples of a point; the rest as `records`."""
         return read_point_samples(self._point(point_id))
+
+    def replicas(self, point_id: str) -> tuple[Replica, ...]:
+        """Return what each replica of a simulated point came to; empty for a measured one."""
+        return read_point_replicas(self._point(point_id))
 
     def _point(self, point_id: str) -> Path:
         if not is_plain_name(point_id):

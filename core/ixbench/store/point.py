@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from ixbench.model.errors import Fault, InputError, IxbenchError
-from ixbench.model.result import POINT_FORMAT, PointResult
+from ixbench.model.result import POINT_FORMAT, Accounting, Metrics, PointResult, Verdict
 from ixbench.store.chunks import pack
 from ixbench.store.encode import hide_named, refusals, sync_folder, to_json, to_line, write_atomic
 from ixbench.store.lines import read_records, read_samples, record_line
@@ -19,6 +19,7 @@ from ixbench.store.measurement import FACTS, facts
 from ixbench.store.names import plain_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from io import FileIO
     from pathlib import Path
 
@@ -31,6 +32,8 @@ RESULT = "point.json"
 REQUESTS = "requests.jsonl"
 CHUNKS = "chunks.bin"
 SAMPLES = "samples.jsonl"
+REPLICAS = "replicas.jsonl"
+"""Simulated points only: one line a replica, with its metrics, accounting and verdict."""
 
 RESULT_KEYS: tuple[str, ...] = (
     "format",
@@ -51,6 +54,16 @@ assert set(RESULT_KEYS) == {field.name for field in fields(PointResult)}
 
 _FLUSH_BYTES = 256 * 1024
 _FLUSH_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """One replica of a simulated point, as kept on disk."""
+
+    number: int
+    metrics: Metrics
+    accounting: Accounting
+    verdict: Verdict
 
 
 class PointWriter:
@@ -107,6 +120,13 @@ class PointWriter:
         """Append one sample; the rest as `record`."""
         self._pending[SAMPLES] += to_line(sample, self._redactor)
         self._flush_if_due()
+
+    def write_replicas(self, replicas: Sequence[object]) -> None:
+        """Keep what each replica of a simulated point came to, one line each.
+
+        :raises IxbenchError: if the disk refuses.
+        """
+        write_atomic(self.folder / REPLICAS, b"".join(to_line(replica, self._redactor) for replica in replicas))
 
     def flush(self) -> None:
         """Hand everything to the operating system: a kill of this process loses nothing of it.
@@ -191,6 +211,22 @@ def read_result(folder: Path) -> PointResult:
     if result.id != folder.name:
         raise InputError(Fault(where=str(path), problem=f"is the result of '{result.id}', but its folder is '{folder.name}'"))
     return result
+
+
+def read_point_replicas(folder: Path) -> tuple[Replica, ...]:
+    """Return what each replica of a simulated point came to; empty for a measured one.
+
+    :raises InputError: if a line is broken.
+    """
+    path = folder / REPLICAS
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return ()
+    try:
+        return tuple(msgspec.json.decode(line, type=Replica) for line in lines)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(Fault(where=str(path), problem=f"holds a broken line: {error}")) from error
 
 
 def read_point_records(folder: Path) -> tuple[RequestRecord, ...]:

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from ixbench_plugins.engines.endpoint import EndpointAdapter
 from ixbench_plugins.engines.llamacpp.adapter import LlamaCppAdapter
+from ixbench_plugins.engines.simulated.adapter import SimulatedAdapter
 
-ENGINES = (EndpointAdapter(), LlamaCppAdapter())
+ENGINES = (EndpointAdapter(), LlamaCppAdapter(), SimulatedAdapter())

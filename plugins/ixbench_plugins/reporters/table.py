@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate
 from ixbench_plugins.reporters.points import KINDS, LATENCIES, PERCENTILES, THIN_NOTE, PointRow, definitions, point_rows, sentences_of
 from ixbench_plugins.reporters.text import MISSING, clean, escape, json_text, markdown_list, markdown_table
-from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
+from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, SIMULATED_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -157,8 +157,9 @@ def _markdown_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
 
 
 def latency(row: PointRow, metric: str, percentile: str) -> str:
-    """Return a percentile of a latency for print, with `*` where too few answers lie beyond it."""
+    """Return a percentile of a latency for print, with `*` where too few answers lie beyond it, and marked where it is not credible."""
     value = row.number(metric, percentile)
     if value is None:
         return MISSING
-    return format_latency(Seconds(value)) + ("*" if row.is_thin(metric, percentile) else "")
+    doubtful = NOT_CREDIBLE if metric == "ttft_s" and row.point.evidence == "simulated" else ""
+    return format_latency(Seconds(value)) + ("*" if row.is_thin(metric, percentile) else "") + doubtful

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from ixbench.api.report import BestLatency, Ladder, LadderRung, PointResult, Quote, RunView
 
 SIMULATED = "SIMULATED"
-SIMULATED_NOTE = f"{SIMULATED}: numbers marked so come from a model of an engine; no engine ran and nothing was measured."
+NOT_CREDIBLE = " (?)"
+"""Beside each simulated TTFT."""
+SIMULATED_NOTE = (
+    f"{SIMULATED}: numbers marked so come from a model of an engine; no engine ran and nothing was measured. "
+    f"A simulated TTFT, marked{NOT_CREDIBLE}, is not credible: tokenising, HTTP and the launch of a prefill are not modelled."
+)
 
 _INTERPOLATION = {
     "steffen": "Between two points the rate is read from a monotone cubic through the frontier (steffen) and marked interpolated.",
@@ -150,7 +155,11 @@ def findings(ladder: Ladder) -> Iterator[str]:
     if ladder.peak is not None:
         peak = ladder.peak
         yield f"Peak: {format_rate(peak.tok_s_gpu)} tok/s/GPU at {format_rate(peak.tok_s_user)} tok/s/user ({peak.point}, {peak.engine})."
-    best = [f"{name} {format_latency(found.s)} ({found.point})" for name, found in _latencies(ladder)]
+    simulated = {member.id for curve in ladder.curves if curve.evidence == "simulated" for member in curve.members}
+    best = [
+        f"{name} {format_latency(found.s)}{NOT_CREDIBLE if name == 'TTFT' and found.point in simulated else ''} ({found.point})"
+        for name, found in _latencies(ladder)
+    ]
     if best:
         apart = "; the smallest of each, not one run" if len(best) > 1 and len({found.point for _, found in _latencies(ladder)}) > 1 else ""
         yield f"Best median latencies: {', '.join(best)}{apart}."

@@ -40,12 +40,10 @@ WRONG = {
     "schema as text": (file_of(top='schema = "1"'), "schema: found '1'; allowed: 1"),
     "title as number": (file_of(top="schema = 1\ntitle = 3"), "title: found 3; allowed: a text"),
     "unknown table": (file_of(more="[modle]\nid = 1"), "modle: unknown key; did you mean 'model'?"),
-    "simulation, not built": (
-        file_of(more="[simulation]\nreplicas = 16"),
-        (
-            "simulation: unknown key; allowed: "
-            "defaults, deployment, hardware, limits, model, prices, report, run, runtime, schema, title, workload"
-        ),
+    "no replicas": (file_of(more="[simulation]\nreplicas = 0"), "simulation.replicas: found 0; allowed: 1 or more"),
+    "unknown key of simulation": (
+        file_of(more="[simulation]\nreplica = 16"),
+        "simulation.replica: unknown key; did you mean 'replicas'?",
     ),
     "table as value": (file_of(top="schema = 1\nreport = 3"), "report: found 3; allowed: a table"),
     "model id as number": (file_of(model="[model]\nid = 3"), "model.id: found 3; allowed: a text"),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 from ixbench.model.deployment import OptionsT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import httpx
     from pydantic import BaseModel
 
     from ixbench.model.deployment import Deployment
+    from ixbench.model.exchange import Channel
     from ixbench.model.launch import Finding, LaunchPlan
     from ixbench.model.prompt import Message
 
@@ -57,6 +58,18 @@ class Engine:
     """The served name that requests carry."""
     client: httpx.AsyncClient
     """For control requests only; its base URL and auth headers are set, its timeouts bounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """A model of an engine that stands in for a deployment where its hardware is not there."""
+
+    channel: Callable[[], Channel]
+    """Makes the channel to an engine that has just started, with empty caches; called on the virtual clock's loop, once a replica."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """What the numbers rest on: the profile's name, which of them are facts, fitted or chosen."""
+    notes: tuple[str, ...] = ()
+    """What every reader of a simulated result must know, one sentence each."""
 
 
 class EngineAdapter(ABC, Generic[OptionsT]):
@@ -103,6 +116,14 @@ class EngineAdapter(ABC, Generic[OptionsT]):
         if spec.exact_length:
             payload["ignore_eos"] = True
         return payload
+
+    def simulate(self, deployment: Deployment[Any]) -> Simulation | None:
+        """Return what stands in for a deployment of any engine, or None where this adapter has no model of it. Pure.
+
+        :raises InputError: if there is a model of the engine, but not for what the deployment sets.
+        """
+        del deployment
+        return None
 
     async def provenance(self, engine: Engine) -> Mapping[str, object]:
         """Return what the running server says about itself; it may use `engine_version` as a key, which then enters the identity."""

@@ -54,6 +54,17 @@ class Workload(ABC, Generic[OptionsT]):
         del options
         return WorkloadIdentity()
 
+    def replica(self, options: OptionsT, number: int) -> OptionsT:
+        """Return the options of one replica of a simulated point: replica 0 is what was asked, the others draw everything anew.
+
+        The default adds the number to an option `seed` where there is one.
+        """
+        seed = getattr(options, "seed", None)
+        if number == 0 or not isinstance(seed, int):
+            return options
+        changed: OptionsT = options.model_copy(update={"seed": seed + number})  # type: ignore[attr-defined]
+        return changed
+
     def estimate_s(self, options: OptionsT, load: Load) -> float | None:
         """Return how long a point will take, or None where that depends on the engine."""
         del options, load
