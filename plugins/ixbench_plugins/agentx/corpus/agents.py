@@ -89,8 +89,9 @@ def _draw_first_inputs(profile: Profile, draws: Draws, agents: int) -> tuple[Int
     """Return each one's first input and how many blocks all share."""
     if profile.agent_task is None:
         return draws.whole(profile.agent_input, agents), 0
-    prefix_blocks = draws.one(profile.agent_input) // BLOCK_SIZE
-    return prefix_blocks * BLOCK_SIZE + draws.whole(profile.agent_task, agents), prefix_blocks
+    tasks = draws.whole(profile.agent_task, agents)
+    prefix_blocks = max(draws.one(profile.agent_input) - int(tasks[0]), 0) // BLOCK_SIZE
+    return prefix_blocks * BLOCK_SIZE + tasks, prefix_blocks
 
 
 def _within(steps: Ints, first: Ints, requests: Ints) -> Ints:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TABLE_SHARES = (0.0, 0.05, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 1.0)
-"""Shares at which a `Table` holds quantiles: the columns of the published statistics, with the least value before them."""
+TABLE_SHARES = (0.0, 0.05, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99)
+"""Shares at which a `Table` holds quantiles: the columns of the published statistics, after the least value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class LogNormal(Law):
         return np.asarray(self.median * np.exp(self.sigma * normal_at(shares)))
 
     def __str__(self) -> str:
-        return f"log-normal(median {self.median:,.4g}, sigma {self.sigma:g})"
+        return f"log-normal(median {self.median:,.6g}, sigma {self.sigma:g})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class Weibull(Law):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gamma(Law):
-    """Quantiles by the cube of a normal value (Wilson and Hilferty): within 1 % between the 5th and 99th percentile for shapes from 4 on."""
+    """Quantiles by the cube of a normal value (Wilson and Hilferty): within 1 % from the 5th to the 99th percentile for shapes from 4."""
 
     scale: float
     shape: float
@@ -146,18 +146,26 @@ class OneAndGeometric(Law):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Law):
-    """Published quantiles, with straight lines between their logarithms."""
+    """Published quantiles, with straight lines between their logarithms, and a Pareto tail through the last one and the largest value."""
 
     least: float
-    """The 0th percentile, which the published table does not hold."""
-    quantiles: tuple[float, float, float, float, float, float, float, float]
-    """The 5th, 25th, 50th, 75th, 90th, 95th and 99th percentile and the largest value; all positive."""
+    """The 0th percentile, which the published tables do not hold."""
+    quantiles: tuple[float, float, float, float, float, float, float]
+    """The 5th, 25th, 50th, 75th, 90th, 95th and 99th percentile; positive."""
+    most: float
+    """Largest of the observations."""
+    observations: int
+    """How many there were: the largest stands for the last of so many parts, not for the 100th percentile."""
 
     def _at(self, shares: Floats) -> Floats:
-        return np.exp(np.interp(shares, TABLE_SHARES, np.log((self.least, *self.quantiles))))
+        body = np.exp(np.interp(shares, TABLE_SHARES, np.log((self.least, *self.quantiles))))
+        rest, last = 1 - TABLE_SHARES[-1], self.quantiles[-1]
+        slope = math.log(self.most / last) / math.log(rest * self.observations)
+        beyond = rest / np.maximum(np.minimum(1 - shares, rest), 1 / self.observations)
+        return np.asarray(body * beyond**slope)
 
     def __str__(self) -> str:
-        return f"quantiles {', '.join(f'{value:,g}' for value in (self.least, *self.quantiles))}"
+        return f"quantiles {', '.join(f'{value:,g}' for value in (self.least, *self.quantiles, self.most))}"
 
 
 def normal_at(shares: Floats) -> Floats:

@@ -17,12 +17,26 @@ _COUNT = "counted in 710 recorded sessions"
 _PUBLIC = "public figures of the corpus"
 _WINDOW = "chosen, so that input share, hit share and mean lengths inside a measured hour come out as published"
 
-_OUTPUT = (89, 137, 216, 426, 898, 1554, 3686, 18195)
-_TOOL_GAP = (3.4, 5.3, 8.7, 19.7, 73.6, 156.0, 632.8, 27009.9)
-_USER_GAP = (3.4, 50.6, 179.7, 679.8, 1987.0, 2995.1, 9086.3, 31792.6)
-_ROOT_GAP = (3.4, 5.7, 10.0, 24.2, 118.2, 278.1, 1709.4, 31792.6)
-_AGENT_GAP = (1.9, 3.0, 3.9, 6.4, 29.0, 45.1, 74.6, 133.0)
-_USER_TURN = (1, 2, 5, 15, 38, 57, 90, 164)
+_OUTPUT = Table(least=1, quantiles=(89, 137, 216, 426, 898, 1_554, 3_686), most=18_195, observations=49_334, source=_QUANTILES)
+_TOOL_GAP = Table(least=1, quantiles=(3.4, 5.3, 8.7, 19.7, 73.6, 156.0, 632.8), most=27_009.9, observations=32_543, source=_QUANTILES)
+_USER_GAP = Table(
+    least=1, quantiles=(3.4, 50.6, 179.7, 679.8, 1_987.0, 2_995.1, 9_086.3), most=31_792.6, observations=1_851, source=_QUANTILES
+)
+_ROOT_GAP = Table(least=1, quantiles=(3.4, 5.7, 10.0, 24.2, 118.2, 278.1, 1_709.4), most=31_792.6, observations=38_228, source=_QUANTILES)
+_AGENT_GAP = Table(least=1, quantiles=(1.9, 3.0, 3.9, 6.4, 29.0, 45.1, 74.6), most=133, observations=613, source=_QUANTILES)
+_FRESH_INPUT = Table(
+    least=8_000, quantiles=(11_783, 16_846, 19_090, 21_216, 27_289, 37_820, 45_386), most=49_848, observations=411, source=_QUANTILES
+)
+_RESUMED_INPUT = Table(
+    least=50_000, quantiles=(61_963, 86_605, 120_651, 252_861, 415_683, 526_968, 799_478), most=851_858, observations=299, source=_QUANTILES
+)
+_TOOL_TOKENS = Table(
+    least=7_000, quantiles=(8_336, 10_659, 12_262, 12_589, 12_974, 13_136, 15_159), most=17_261, observations=710, source=_QUANTILES
+)
+_SYSTEM_TOKENS = Table(
+    least=700, quantiles=(1_573, 2_324, 2_772, 3_003, 3_704, 4_313, 5_964), most=7_462, observations=710, source=_QUANTILES
+)
+_USER_TURN = Table(least=1, quantiles=(1, 2, 5, 15, 38, 57, 90), most=164, observations=1_851, source=_QUANTILES)
 
 OPEN = Profile(
     name="open",
@@ -31,12 +45,12 @@ OPEN = Profile(
     most_requests=Number(value=561, source="largest of 710 recorded sessions"),
     fresh_share=Number(value=0.579, source=_COUNT),
     fresh_slope=Number(value=0.5, source="chosen, so that the peaks of short traces come out"),
-    fresh_input=Table(least=8_000, quantiles=(11_783, 16_846, 19_090, 21_216, 27_289, 37_820, 45_386, 49_848), source=_QUANTILES),
-    resumed_input=Table(least=50_000, quantiles=(61_963, 86_605, 120_651, 252_861, 415_683, 526_968, 799_478, 851_858), source=_QUANTILES),
-    tool_tokens=Table(least=7_000, quantiles=(8_336, 10_659, 12_262, 12_589, 12_974, 13_136, 15_159, 17_261), source=_QUANTILES),
-    system_tokens=Table(least=700, quantiles=(1_573, 2_324, 2_772, 3_003, 3_704, 4_313, 5_964, 7_462), source=_QUANTILES),
+    fresh_input=_FRESH_INPUT,
+    resumed_input=_RESUMED_INPUT,
+    tool_tokens=_TOOL_TOKENS,
+    system_tokens=_SYSTEM_TOKENS,
     prefix_tokens=None,
-    output=Table(least=1, quantiles=_OUTPUT, source=_QUANTILES),
+    output=_OUTPUT,
     new_content=LogNormal(median=math.exp(5.81), sigma=1.82, high=383_886, source=_FIT),
     shrinking_share=Number(value=0.113, source=_COUNT),
     shrinkage=LogNormal(median=50, sigma=1.3, source="chosen, so that the 5th percentile of new content is -59"),
@@ -59,9 +73,9 @@ OPEN = Profile(
     agent_growth=LogNormal(median=math.exp(7.82), sigma=1.29, low=1, high=120_121, source=_FIT),
     agent_growth_beyond_output=False,
     agent_gate_share=Number(value=0.9, source="chosen; 4 of 63 recorded ones were launched in the background"),
-    gap_after_tool=Table(least=1, quantiles=_TOOL_GAP, source=_QUANTILES),
-    gap_after_user=Table(least=1, quantiles=_USER_GAP, source=_QUANTILES),
-    agent_gap=Table(least=1, quantiles=_AGENT_GAP, source=_QUANTILES),
+    gap_after_tool=_TOOL_GAP,
+    gap_after_user=_USER_GAP,
+    agent_gap=_AGENT_GAP,
     longest_gap_s=Number(value=31_792.6, source="largest of 710 recorded sessions"),
     gap_factor=Number(value=1, source="as recorded"),
     requests_per_user_turn=LogNormal(median=6.5, sigma=1.45, low=1, source="chosen, so that the finished turns of finite traces come out"),
@@ -98,7 +112,9 @@ AGENTX = Profile(
     large_window=LogNormal(median=850_000, sigma=0.12, high=990_000, source=_WINDOW),
     compacted=LogNormal(median=25_000, sigma=0.6, high=90_000, source=_FIT),
     edit_share=Number(value=0.065, source=_COUNT),
-    edit_blocks=Table(least=1, quantiles=(1, 1, 1, 1, 2, 3, 3, 3), source=_COUNT),
+    edit_blocks=Table(
+        least=1, quantiles=(1, 1, 1, 1, 2, 3, 3), most=3, observations=2_467, source="65 % of such turns lose one, in 710 recorded sessions"
+    ),
     reset_share=Number(value=0.03, source="chosen, so that the hit share inside a measured hour comes out as published (93.7 %)"),
     agents=AgentsPerTurn(
         share=Number(value=0.0335, source=f"{_PUBLIC}: 42 % of requests in subagents"),
@@ -110,14 +126,14 @@ AGENTX = Profile(
     agent_growth=LogNormal(median=math.exp(7.3), sigma=1.29, low=1, high=150_000, source=_WINDOW),
     agent_growth_beyond_output=True,
     agent_gate_share=Number(value=0.9, source="chosen"),
-    gap_after_tool=Table(least=1, quantiles=_ROOT_GAP, source=_QUANTILES),
-    gap_after_user=Table(least=1, quantiles=_ROOT_GAP, source=_QUANTILES),
-    agent_gap=Table(least=1, quantiles=_AGENT_GAP, source=_QUANTILES),
+    gap_after_tool=_ROOT_GAP,
+    gap_after_user=_ROOT_GAP,
+    agent_gap=_AGENT_GAP,
     longest_gap_s=Number(value=300, source="the idle cap of a session in the replay rules"),
     gap_factor=Number(
         value=0.5, source="chosen, and declared: undivided gaps leave 20 sessions too idle to slow the engine below 33 tok/s/user"
     ),
-    requests_per_user_turn=Table(least=1, quantiles=_USER_TURN, source=_QUANTILES),
+    requests_per_user_turn=_USER_TURN,
     api_base_s=Number(value=3, source=_FIT),
     api_spread=Number(value=0, source="chosen"),
     api_s_per_token=Number(value=0.0152, source=_FIT),
