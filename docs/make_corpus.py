@@ -60,8 +60,9 @@ within a session. So a generated trace has exactly the streams that its file nam
 
 Declared choices of `agentx`, beyond what its public figures tell:
 
-- all gaps are cut off at {longest_gap_s:g} s, as the replay cuts idle time, and then **multiplied by {gap_factor:g}**. Undivided gaps leave
-  20 sessions too idle to slow the engine down as published; published request rates lie between the two;
+- all gaps are cut off at {longest_gap_s:g} s, as the replay cuts idle time, and then **multiplied by {gap_factor:g}**: undivided gaps
+  leave 20 sessions too idle to slow a simulated engine down as far as published points go. At 48 sessions and more, undivided gaps
+  would come nearer to published request rates;
 - {reset_share:.0%} of root requests keep only the prefix. Without these more of the input is found in the cache than was published;
 - the shares and lengths were set by input share, hit share, mean lengths and the share of subagents. **None was tuned to a throughput.**
 """
