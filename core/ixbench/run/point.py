@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _BROKEN_OFF: frozenset[FailureKind | None] = frozenset({"transport", "truncated"})
 """Failures that the death of an engine shows as."""
+_STOP_GRACE_S = 1.0
+"""How long requests in flight may take when the user asks to stop: their point is measured again, so waiting longer gains nothing."""
 _DEATH_LIMIT_S = 2.0
 """How long a dying process may take from the loss of its connections to its end."""
 _FRAMES_SHOWN = 4
@@ -202,7 +204,7 @@ async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch)
         try:
-            report = await execute(**replay, ids=ids, stop=stop, died=died)
+            report = await execute(**replay, ids=ids, stop=stop, died=died, stop_grace_s=_STOP_GRACE_S)
         except (PromptError, ScheduleError, CalibrationError) as error:
             raise _ReplayError(Failure(code="replay_failed", cause=str(error), fix="")) from error
         except IxbenchError:

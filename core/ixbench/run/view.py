@@ -27,7 +27,7 @@ _LABEL = {
     "waiting": "waiting",
     "connecting": "connecting",
     "starting": "starting engine",
-    "preparing": "learning prompt lengths",
+    "preparing": "preparing prompts",
     "simulating": "simulating",
     "warmup": "warm-up",
     "profile": "measuring",
