@@ -32,14 +32,16 @@ class FaultList:
         self._faults += other._faults[:room]
         self.count += other.count
 
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What was noted; where that is too much, how much more there was stands at the end."""
+        more = self.count - len(self._faults)
+        return (*self._faults, Fault(where=self.file, problem=f"has {more} more faults")) if more else tuple(self._faults)
+
     def raise_any(self) -> None:
         """Raise what was noted, if anything was.
 
         :raises InputError: with all faults.
         """
-        if not self.count:
-            return
-        faults = list(self._faults)
-        if self.count > len(faults):
-            faults.append(Fault(where=self.file, problem=f"has {self.count - len(faults)} more faults"))
-        raise InputError(faults)
+        if self.count:
+            raise InputError(self.faults)

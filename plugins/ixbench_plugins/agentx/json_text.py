@@ -124,11 +124,11 @@ class Document:
         found = _BYTE.search(message)
         if not data.strip():
             self.faults.add("", "is empty", allowed="one JSON object for a trace")
+        elif (found is None or "escape" in message) and (half := _HALF_CHARACTER.search(data)):
+            self.faults.add("", f"is no JSON: {half[0].decode()} is half of a character, at {self._place(data, half.start())}")
         elif found:
             reason = message[: found.start()].removeprefix("JSON is malformed:").strip()
             self.faults.add("", f"is no JSON: {reason} at {self._place(data, int(found[1]))}")
-        elif half := _HALF_CHARACTER.search(data):
-            self.faults.add("", f"is no JSON: {half[0].decode()} is half of a character, at {self._place(data, half.start())}")
         else:
             self.faults.add("", f"is no complete JSON: the text ends early, at {self._place(data, len(data.rstrip()))}")
 

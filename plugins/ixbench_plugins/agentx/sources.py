@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -79,7 +80,7 @@ def _traces(path: Path, digest: _Digest | None) -> Iterator[Trace]:
     elif path.suffix == ".jsonl":
         found = _lines(path, faults, digest)
     elif path.suffix == ".json" or not path.exists():
-        found = _file(path, faults, digest)
+        found = _one(_file(path, faults, digest))
     else:
         faults.add("", "is no file of traces by its name", allowed=FORMS)
         found = iter(())
@@ -108,52 +109,58 @@ def _folder(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[T
     for file in files:
         one = None if digest is None else hashlib.sha256()
         found = FaultList(str(file))
-        yield from _file(file, found, one)
+        yield from _one(_file(file, found, one))
         faults.extend(found)
         if digest is not None and one is not None:
             digest.update(f"{one.hexdigest()}  {file.name}\n".encode("utf-8", "surrogateescape"))
 
 
-def _file(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[Trace]:
+def _one(trace: Trace | None) -> Iterator[Trace]:
+    if trace is not None:
+        yield trace
+
+
+def _file(path: Path, faults: FaultList, digest: _Digest | None) -> Trace | None:
     try:
         with path.open("rb") as file:
             data = file.read(MOST_TRACE_BYTES + 1)
     except OSError as error:
         advice = f"give {FORMS}" if isinstance(error, FileNotFoundError) else ""
         faults.add("", f"cannot be read: {error.strerror}", advice=advice)
-        return
+        return None
     if len(data) > MOST_TRACE_BYTES:
         faults.add("", f"is larger than {MOST_TRACE_BYTES} bytes", allowed="one trace; a file of many is a .jsonl file")
-        return
+        return None
     if digest is not None:
         digest.update(data)
-    if trace := read_trace(data, faults):
-        yield trace
+    return read_trace(data, faults)
 
 
 def _lines(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[Trace]:
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(_bounded_lines(file, digest), 1):
+            for number in count(1):
                 found = FaultList(str(path), number)
-                if line is None:
-                    found.add("", f"is longer than {MOST_TRACE_BYTES} bytes", allowed="one trace a line")
-                elif line.strip() and (trace := read_trace(line, found)):
-                    yield trace
+                trace, more = _line(file, found, digest)
                 faults.extend(found)
+                if trace is not None:
+                    yield trace
+                if not more:
+                    return
     except OSError as error:
         faults.add("", f"cannot be read: {error.strerror}")
 
 
-def _bounded_lines(file: BinaryIO, digest: _Digest | None) -> Iterator[bytes | None]:
-    """Give the lines of a file; None for one that is too long to be kept."""
-    while line := file.readline(MOST_TRACE_BYTES + 1):
-        if digest is not None:
-            digest.update(line)
-        if len(line) <= MOST_TRACE_BYTES or line.endswith(b"\n"):
-            yield line
-            continue
-        while not line.endswith(b"\n") and (line := file.readline(_CHUNK)):
+def _line(file: BinaryIO, faults: FaultList, digest: _Digest | None) -> tuple[Trace | None, bool]:
+    """Return the trace of the next line, if there is one, and whether there may be more lines."""
+    line = file.readline(MOST_TRACE_BYTES + 1)
+    if digest is not None:
+        digest.update(line)
+    if len(line) > MOST_TRACE_BYTES and not line.endswith(b"\n"):
+        faults.add("", f"is longer than {MOST_TRACE_BYTES} bytes", allowed="one trace a line")
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_CHUNK)
             if digest is not None:
                 digest.update(line)
-        yield None
+        return None, bool(line)
+    return read_trace(line, faults) if line.strip() else None, bool(line)
