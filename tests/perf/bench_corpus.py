@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 WRITTEN = 40
-"""Traces that are written out; a whole corpus is 1.4 GB."""
+"""Traces that are written out; a whole corpus is 1.3 GB."""
 
 
 def timed(what: str, work: Callable[[], Value]) -> Value:

@@ -60,7 +60,7 @@ GENERATE = Command(
     summary="write a generated corpus",
     description=(
         "Write traces of sessions that nobody recorded: lengths, block ids and times, drawn from published statistics. Profile agentx\n"
-        "is like the AgentX corpus (393 sessions, 1.4 GB), open like the recordings of kv-cache-tester (710 sessions). Equal arguments\n"
+        "is like the AgentX corpus (393 sessions, 1.3 GB), open like the recordings of kv-cache-tester (710 sessions). Equal arguments\n"
         "give equal bytes. A folder with a part of the same corpus is completed; one with anything else is refused."
     ),
     examples=(
