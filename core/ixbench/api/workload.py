@@ -9,12 +9,13 @@ from ixbench.host.contracts.workload import Workload, WorkloadIdentity
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.point import Load
 from ixbench.model.prompt import Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
-from ixbench.model.schedule import Edge, Phase, PhaseName, Schedule, Session, Turn
+from ixbench.model.schedule import Anchor, Edge, Phase, PhaseName, Schedule, Session, SessionSource, Turn, TurnGraph
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, OptionsModel, Size
 
 __all__ = [
+    "Anchor",
     "Duration",
     "Edge",
     "Fault",
@@ -28,10 +29,12 @@ __all__ = [
     "Prompt",
     "Schedule",
     "Session",
+    "SessionSource",
     "Size",
     "SyntheticPrompt",
     "TextPrompt",
     "Turn",
+    "TurnGraph",
     "Workload",
     "WorkloadIdentity",
     "did_you_mean",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from ixbench.model.record import Chunks
@@ -26,11 +26,23 @@ class TurnRequest:
     lane: int | None
     answers: Mapping[int, str] = field(default_factory=dict)
     """Live answers of the session's earlier turns that were asked to keep them, by index."""
+    output_limit: int | None = None
+    """Caps the turn's output tokens."""
+    turn: Turn = field(init=False)
+    """The turn itself, capped."""
+
+    def __post_init__(self) -> None:
+        """Look the turn up."""
+        turn = self.session.turns[self.index]
+        limit = self.output_limit
+        if limit is not None and (turn.output_tokens is None or turn.output_tokens > limit):
+            turn = replace(turn, output_tokens=limit)
+        object.__setattr__(self, "turn", turn)
 
     @property
-    def turn(self) -> Turn:
-        """The turn itself."""
-        return self.session.turns[self.index]
+    def conversation(self) -> str:
+        """Id of the conversation, stable for all its requests: the session's, with the stream where that is not the main one."""
+        return self.session.id if self.turn.stream == "main" else f"{self.session.id}:{self.turn.stream}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

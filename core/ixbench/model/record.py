@@ -140,6 +140,10 @@ class RequestRecord:
     resent: bool = False
     lag_ns: int = 0
     """Largest event-loop delay seen while the request was in flight."""
+    prompt_blocks: int | None = None
+    """Whole blocks of the prompt, where the corpus tells equal ones."""
+    hit_blocks: int | None = None
+    """Blocks at its start that a prefix cache without bounds would have held."""
 
     @property
     def ok(self) -> bool:

@@ -12,7 +12,7 @@ import anyio
 
 from ixbench.model.errors import first_error
 from ixbench.model.exchange import TurnRequest
-from ixbench.replay.clock import MonotonicClock
+from ixbench.replay.clock import NS_PER_S, MonotonicClock
 from ixbench.replay.lag import LagMonitor
 from ixbench.replay.load import PhaseLoad
 from ixbench.replay.progress import Progress
@@ -26,12 +26,20 @@ if TYPE_CHECKING:
     from ixbench.model.record import RequestRecord
     from ixbench.model.schedule import Phase, PhaseName, Schedule
     from ixbench.replay.clock import Anchor, Clock
+    from ixbench.replay.load import Carry
     from ixbench.replay.session import Dispatch
 
 STOP_GRACE_S = 5.0
 """How long requests in flight may still take after the user asked to stop."""
 DEATH_GRACE_S = 1.0
 """The same after the engine died: some leave their streams hanging."""
+
+
+FEWEST_RESULTS = 10
+"""Shares of failures are looked at from so many results on."""
+
+Ended = Literal["completed", "stopped", "engine_died", "aborted"]
+"""How a replay ended; "aborted": by a rule of its own phases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,19 +54,28 @@ class PhaseReport:
     """When nothing new could start any more; None where the sessions ran out first."""
     sent: int
     early_ends: Mapping[str, int]
-    """Sessions that ended before their last turn, by cause: "context_overflow", "no_answer" (a turn continues an answer that failed or is
+    """Streams that ended before their last turn, by cause: "context_overflow", "no_answer" (a turn continues an answer that failed or is
     empty)."""
     turns_skipped: int
-    """Turns of these sessions that were never sent."""
+    """Turns that were never sent: the rest of these streams, and what made no sense without it."""
     client_cpu_s: float
     """CPU seconds of this process."""
+    idle_jumps: int = 0
+    """How often time without any request in flight was cut short."""
+    idle_jumped_s: float = 0.0
+    """By how much in all."""
+    session_idle_jumps: int = 0
+    """The same for single sessions without a request in flight."""
+    session_idle_jumped_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionReport:
     """What is known of a replay beside its records."""
 
-    ended: Literal["completed", "stopped", "engine_died"]
+    ended: Ended
+    cause: str | None = None
+    """Why it was aborted, in words."""
     phases: tuple[PhaseReport, ...]
     """The phases that began, in order."""
     lags_ns: array[int]
@@ -85,8 +102,9 @@ async def execute(
 ) -> ExecutionReport:
     """Carry out all phases of a schedule.
 
-    Turns start when all turns that they wait for have ended and their delay is over. A failed turn does not end its session, with two
-    exceptions: a prompt that the server finds too long, and a turn that continues an answer which failed or is empty. Nothing is retried.
+    Turns start when all turns that they wait for have ended and their delay is over. A failed turn does not end its stream, with two
+    exceptions: a prompt that the server finds too long, and a turn that continues an answer which failed or is empty. Turns of other
+    streams that waited for the rest of such a stream wait no more. Nothing is retried.
     When a phase's time is over nothing new starts, requests in flight get its grace and are then cancelled.
 
     :param record: gets each record as its request ends; it must be quick.
@@ -130,7 +148,9 @@ class _Executor:
     _lag: LagMonitor | None = None
     _lags_ns: array[int] = field(default_factory=lambda: array("q"))
     _load: PhaseLoad | None = None
-    _ended: Literal["completed", "stopped", "engine_died"] = "completed"
+    _carry: Carry | None = None
+    _ended: Ended = "completed"
+    _cause: str | None = None
 
     async def run(self, schedule: Schedule, stop: anyio.Event | None, died: anyio.Event | None) -> ExecutionReport:
         reports: list[PhaseReport] = []
@@ -145,6 +165,7 @@ class _Executor:
                 reached = [end for end in ends if end.reached]
                 if reached:
                     self._ended = reached[0].reason
+                if self._ended != "completed":
                     break
                 # A collection stops the client, which virtual time does not see; there it would only cost a full one for each phase.
                 quiet = phase.name == "profile" and self.clock.kind != "virtual"
@@ -152,7 +173,12 @@ class _Executor:
                     reports.append(await self._run_phase(phase))
             watchers.cancel_scope.cancel()
         return ExecutionReport(
-            ended=self._ended, phases=tuple(reports), lags_ns=self._lags_ns, clock=self.clock.kind, anchor=self.clock.anchor
+            ended=self._ended,
+            cause=self._cause if self._ended == "aborted" else None,
+            phases=tuple(reports),
+            lags_ns=self._lags_ns,
+            clock=self.clock.kind,
+            anchor=self.clock.anchor,
         )
 
     async def _end_when(self, end: _End) -> None:
@@ -166,23 +192,27 @@ class _Executor:
             await self._load.close_within(min(end.grace_s, self._load.phase.grace_s))
 
     async def _run_phase(self, phase: Phase) -> PhaseReport:
-        start_ns = self.clock.now_ns()
         cpu_s = time.process_time()
-        self.progress.begin(phase, start_ns)
-        load = self._load = PhaseLoad(phase=phase, clock=self.clock, sender=self._send, start_ns=start_ns)
+        self.progress.begin(phase, self.clock.now_ns())
+        load = self._load = PhaseLoad(phase=phase, clock=self.clock, sender=self._send, carry=self._carry)
         try:
             await load.run()
         finally:
             self._load = None
+        self._carry = load.left
         return PhaseReport(
             name=phase.name,
-            start_ns=start_ns,
+            start_ns=load.start_ns,
             end_ns=self.clock.now_ns(),
             closed_ns=load.closed_ns,
             sent=self.progress.sent,
             early_ends=load.early_ends,
             turns_skipped=load.turns_skipped,
             client_cpu_s=time.process_time() - cpu_s,
+            idle_jumps=load.caps.system.count,
+            idle_jumped_s=load.caps.system.total_ns / NS_PER_S,
+            session_idle_jumps=load.caps.sessions.count,
+            session_idle_jumped_s=load.caps.sessions.total_ns / NS_PER_S,
         )
 
     async def _send(self, dispatch: Dispatch, load: PhaseLoad) -> tuple[RequestRecord, str | None]:
@@ -194,6 +224,7 @@ class _Executor:
             phase=load.phase.name,
             lane=dispatch.lane,
             answers=dispatch.answers,
+            output_limit=load.phase.output_limit,
         )
         self.progress.sent += 1
         began_ns = self.clock.now_ns()
@@ -206,7 +237,27 @@ class _Executor:
             raise
         finally:
             del load.flights[dispatch.scope]
-        return self._keep(finished(request, exchange, due_ns=dispatch.due_ns, lag_ns=self._lag_since(exchange.send_ns))), exchange.answer
+        record = self._keep(finished(request, exchange, due_ns=dispatch.due_ns, lag_ns=self._lag_since(exchange.send_ns)))
+        self._look_at_result(record, load)
+        return record, exchange.answer
+
+    def _look_at_result(self, record: RequestRecord, load: PhaseLoad) -> None:
+        """End the replay where the phase's rules say so."""
+        phase, progress = load.phase, self.progress
+        if phase.main_must_succeed and record.depth == 0 and record.failure is not None:
+            what = f"turn {record.turn} of {record.session_id} failed: {record.failure}: {record.error_text or record.error_class or ''}"
+            self._abort(f"in the {phase.name} phase every request of a main agent must succeed, and {what}".rstrip(": "), load)
+        limit = phase.failed_share_limit
+        if limit is not None:
+            results = progress.done - progress.cancelled
+            failed = results - progress.ok
+            if results >= max(phase.lanes or 0, FEWEST_RESULTS) and failed > limit * results:
+                self._abort(f"{failed} of {results} requests failed, more than {limit:.0%}", load)
+
+    def _abort(self, cause: str, load: PhaseLoad) -> None:
+        if self._ended == "completed":
+            self._ended, self._cause = "aborted", cause
+            load.end(min(self.stop_grace_s, load.phase.grace_s))
 
     def _keep_cancelled(self, request: TurnRequest, due_ns: int | None, began_ns: int) -> None:
         lag_ns = self._lag_since(began_ns)

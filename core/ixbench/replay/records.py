@@ -24,7 +24,7 @@ def finished(request: TurnRequest, exchange: Exchange, *, due_ns: int | None, la
     record = RequestRecord(
         req_id=request.req_id,
         phase=request.phase,
-        session_id=_conversation(request),
+        session_id=request.conversation,
         tree_id=request.session.id,
         lane=request.lane,
         trace_id=request.session.trace_id,
@@ -55,6 +55,8 @@ def finished(request: TurnRequest, exchange: Exchange, *, due_ns: int | None, la
         error_text=exchange.error_text,
         resent=exchange.resent,
         lag_ns=lag_ns,
+        prompt_blocks=turn.prompt_blocks,
+        hit_blocks=turn.hit_blocks,
     )
     _check_stamps(record)
     return record
@@ -66,7 +68,7 @@ def cancelled(request: TurnRequest, *, due_ns: int | None, send_ns: int, close_n
     return RequestRecord(
         req_id=request.req_id,
         phase=request.phase,
-        session_id=_conversation(request),
+        session_id=request.conversation,
         tree_id=request.session.id,
         lane=request.lane,
         trace_id=request.session.trace_id,
@@ -81,6 +83,8 @@ def cancelled(request: TurnRequest, *, due_ns: int | None, send_ns: int, close_n
         exact_length=turn.exact_length,
         cancelled=True,
         lag_ns=lag_ns,
+        prompt_blocks=turn.prompt_blocks,
+        hit_blocks=turn.hit_blocks,
     )
 
 
@@ -88,12 +92,6 @@ def _input_asked(request: TurnRequest) -> int | None:
     """Return the prompt tokens that the turn wants."""
     prompt = request.turn.prompt
     return prompt.tokens if isinstance(prompt, SyntheticPrompt) else request.turn.input_tokens
-
-
-def _conversation(request: TurnRequest) -> str:
-    """Return the id of the conversation: the session's, with the stream where it has several."""
-    stream = request.turn.stream
-    return request.session.id if stream == "main" else f"{request.session.id}:{stream}"
 
 
 def _check_stamps(record: RequestRecord) -> None:

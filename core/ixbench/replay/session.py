@@ -1,29 +1,48 @@
-"""Plays one session: each turn starts when all turns that it waits for have ended and its delay is over."""
+"""Plays one session: each turn starts when all turns that it waits for have ended and its delay is over.
+
+A player outlives a phase: what is under way when a phase ends is taken up by the next one that goes on with its sessions.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import anyio
 
-from ixbench.model.errors import IxbenchError
 from ixbench.model.prompt import MessagesPrompt
+from ixbench.replay.graph import ScheduleError, graph_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Iterable
 
     from anyio.abc import TaskGroup
 
     from ixbench.model.record import RequestRecord
-    from ixbench.model.schedule import Edge, Session
+    from ixbench.model.schedule import Anchor, Session, Turn, TurnGraph
 
 EarlyEnd = Literal["context_overflow", "no_answer"]
-"""Why a session ended before its last turn: the server found its prompt too long, or a turn continues an answer that is not there."""
+"""Why a stream ended before its last turn: the server found its prompt too long, or a turn continues an answer that is not there."""
+
+_ANCHORS: tuple[Anchor, ...] = ("start", "end")
 
 
-class ScheduleError(IxbenchError):
-    """A schedule cannot be carried out: a fault of the workload that built it."""
+@dataclass(slots=True, eq=False)
+class Wait:
+    """A turn that all its predecessors let go, until it is sent."""
+
+    index: int
+    turn: Turn
+    moment_ns: int
+    """When it may be sent."""
+    delayed: bool
+    """Whether the moment is a wish of the schedule, and not just the earliest one there is."""
+    held: bool = False
+    """Whether its lane has sent all that it may in this phase."""
+    moved: bool = False
+    """Whether its moment was changed while its task slept, which was then woken to look again."""
+    scope: anyio.CancelScope | None = None
+    """Of the task that waits; None while it has not begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,130 +61,266 @@ class Dispatch:
     """Cancelling it cancels the request, and all that would follow it in the same task."""
 
 
-@dataclass(slots=True, kw_only=True)
+class Gate(Protocol):
+    """What a player asks of the phase that it plays in."""
+
+    async def until(self, wait: Wait) -> bool:
+        """Wait for the moment of a turn; False = nothing may start any more."""
+        ...
+
+    def admits(self, lane: int | None) -> bool:
+        """Say whether the lane may send one more turn."""
+        ...
+
+    async def send(self, dispatch: Dispatch) -> tuple[RequestRecord, str | None]:
+        """Send a turn; return its record and the answer that was kept."""
+        ...
+
+    def settle(self, player: SessionPlayer) -> None:
+        """Hear that a request of the session ended, or that a turn came to nothing, and that all that follows is known."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class SessionPlayer:
     """The state of one session while it is played."""
 
     session: Session
     lane: int | None
-    start_ns: int
-    """When the session began: its arrival in an open loop."""
-    wait_until: Callable[[int, anyio.CancelScope], Awaitable[bool]]
-    """Waits for a moment in a scope that is cancelled when nothing may start any more; False = it was so from the beginning."""
-    send: Callable[[Dispatch], Awaitable[tuple[RequestRecord, str | None]]]
-    """Sends a turn; returns its record and the answer that was kept."""
-    early_end: EarlyEnd | None = None
+    waits: dict[Wait, None] = field(default_factory=dict)
+    """Turns that may be sent now or later."""
+    flights: int = 0
+    """Requests of it that are in flight."""
+    early_ends: list[EarlyEnd] = field(default_factory=list)
     last: RequestRecord | None = None
     """The record that ended last."""
-    started: int = 0
-    """Turns that were sent."""
+    skipped: int = 0
+    """Turns that are given up."""
+    idle_since_ns: int = 0
+    """When its last request in flight ended, or the phase began."""
+    _graph: TurnGraph | None = None
+    _start_ns: int = 0
+    _delays: bool = True
+    _before: set[int] = field(default_factory=set)
+    """Turns that ended before the phase, or count as such."""
+    _sent_ns: dict[int, int] = field(default_factory=dict)
+    _ended_ns: dict[int, int] = field(default_factory=dict)
+    """Turns of this phase."""
+    _known: set[int] = field(default_factory=set)
+    """Turns that were let go or given up."""
+    _void: set[int] = field(default_factory=set)
+    """Turns that are given up: nobody waits for them, and no delay counts from them."""
+    _cut: list[int] = field(default_factory=list)
+    """Turns that were cancelled when the phase ended."""
+    _ended_streams: set[str] = field(default_factory=set)
     _answers: dict[int, str] = field(default_factory=dict)
-    _ended: set[int] = field(default_factory=set)
-    _left: list[int] = field(default_factory=list)
-    """For each turn: predecessors that it still waits for."""
-    _due: list[int] = field(default_factory=list)
-    """For each turn: the latest moment that a predecessor's end (or send) and delay gave so far."""
-    _followers: dict[int, list[tuple[int, Edge]]] = field(default_factory=dict)
-    _stopped: bool = False
 
-    async def play(self) -> None:
-        """Play the session to its end.
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to be done in this phase or a later one."""
+        return not self.waits and not self._cut and not self.flights
 
-        :raises ScheduleError: if its turns cannot be played as they stand.
+    def begin(self, start_ns: int, *, delays: bool) -> None:
+        """Get ready for a phase, or for what is left of it: all turns whose turn it is become due.
+
+        :raises ScheduleError: if the turns cannot be played as they stand.
         """
-        turns = self.session.turns
-        if not turns:
-            raise ScheduleError(f"session {self.session.id} has no turns")
-        self._left = [len(turn.after) for turn in turns]
-        self._due = [self.start_ns + (0 if turn.after else turn.delay_ns) for turn in turns]
-        for index, turn in enumerate(turns):
-            for edge in turn.after:
-                if not 0 <= edge.turn < len(turns):
-                    raise ScheduleError(f"session {self.session.id}: turn {index} waits for turn {edge.turn}, which does not exist")
-                self._followers.setdefault(edge.turn, []).append((index, edge))
-        if len(turns) == 1 and not turns[0].after:
-            await self._turns(0, None)
+        self._start_ns, self._delays, self.idle_since_ns = start_ns, delays, start_ns
+        if self._graph is None:
+            self._graph = graph_of(self.session)
+            self._before = set(self.session.done)
+            for index in self._graph.first():
+                self._look(index, resumed=bool(self._before))
             return
-        async with anyio.create_task_group() as tasks:
-            for index, turn in enumerate(turns):
-                if not turn.after:
-                    tasks.start_soon(self._turns, index, tasks)
-        if len(self._ended) < len(turns) and not self._stopped and self.early_end is None:
-            waiting = ", ".join(str(index) for index in range(len(turns)) if index not in self._ended)
+        ready = [wait.index for wait in self.waits]
+        for index in self._cut:
+            ready += self._graph.followers(index, "end")
+        self._before.update(self._ended_ns, self._cut)
+        self._sent_ns.clear()
+        self._ended_ns.clear()
+        self._cut.clear()
+        self._known.difference_update(ready)
+        self.waits.clear()
+        for index in ready:
+            self._look(index, resumed=True)
+
+    async def play(self, gate: Gate) -> None:
+        """Play what can be played in the phase.
+
+        :raises ScheduleError: if the turns cannot be played as they stand.
+        """
+        assert self._graph is not None  # begin() came first
+        if len(self._graph) == 1 and len(self.waits) == 1:
+            await self._chain(next(iter(self.waits)), gate, None)
+        else:
+            async with anyio.create_task_group() as tasks:
+                for wait in tuple(self.waits):
+                    tasks.start_soon(self._chain, wait, gate, tasks)
+        if self.over and len(self._known) + len(self.session.done) < len(self._graph):
+            missing = (index for index in range(len(self._graph)) if index not in self._known and index not in self.session.done)
+            waiting = ", ".join(map(str, missing))
             raise ScheduleError(f"session {self.session.id}: turns {waiting} wait for one another and never start")
 
-    async def _turns(self, index: int, tasks: TaskGroup | None) -> None:
+    async def _chain(self, first: Wait, gate: Gate, tasks: TaskGroup | None) -> None:
         """Play a turn, then the one that its end lets go first, and so on: a task for each turn would cost more than the turn."""
-        following: int | None = index
-        with anyio.CancelScope() as scope:
-            while following is not None:
-                following = await self._turn(following, tasks, scope)
-        if scope.cancelled_caught:
-            self._stopped = True
+        wait = first
+        while True:
+            with anyio.CancelScope() as scope:
+                following: Wait | None = wait
+                while following is not None:
+                    wait = following
+                    wait.scope = scope
+                    following = await self._turn(wait, gate, tasks, scope)
+                return
+            if not wait.moved:
+                return
+            wait.moved = False
 
-    async def _turn(self, index: int, tasks: TaskGroup | None, scope: anyio.CancelScope) -> int | None:
+    async def _turn(self, wait: Wait, gate: Gate, tasks: TaskGroup | None, scope: anyio.CancelScope) -> Wait | None:
         """Play a turn; return one that its end lets go."""
-        if not await self.wait_until(self._due[index], scope):
-            self._stopped = True
+        if not await gate.until(wait):
             return None
-        if self.early_end is not None or not self._can_continue(index):
+        index = wait.index
+        if not self._makes_sense(wait):
+            del self.waits[wait]
+            ready = self._skip([index])
+        elif not gate.admits(self.lane):
+            wait.held = True
+            gate.settle(self)
             return None
-        self.started += 1
+        else:
+            del self.waits[wait]
+            ready = await self._send(wait, gate, tasks, scope)
+        self._start(ready[1:], gate, tasks)
+        gate.settle(self)
+        return ready[0] if ready else None
+
+    async def _send(self, wait: Wait, gate: Gate, tasks: TaskGroup | None, scope: anyio.CancelScope) -> list[Wait]:
+        """Send a turn; return the turns that its end lets go."""
+        index = wait.index
+
+        def on_send(sent_ns: int) -> None:
+            self._sent_ns[index] = sent_ns
+            self._start(self._look_at(index, "start"), gate, tasks)
+
         dispatch = Dispatch(
             session=self.session,
             index=index,
             lane=self.lane,
-            due_ns=self._recorded_due(index),
+            # None only in a closed loop without delays, where a turn is sent as soon as it can be.
+            due_ns=wait.moment_ns if wait.delayed or self.lane is None else None,
             answers=dict(self._answers),
-            on_send=lambda sent_ns: self._start(self._release(index, "start", sent_ns), tasks),
+            on_send=on_send,
             scope=scope,
         )
-        record, answer = await self.send(dispatch)
+        self.flights += 1
+        try:
+            record, answer = await gate.send(dispatch)
+        except anyio.get_cancelled_exc_class():
+            self._cut.append(index)
+            raise
+        finally:
+            self.flights -= 1
         self.last = record
-        self._ended.add(index)
+        self.idle_since_ns = self._ended_ns[index] = record.close_ns
         if answer:
             self._answers[index] = answer
         if record.error_class == "context_overflow":
-            self.early_end = "context_overflow"
-            return None
-        followers = self._release(index, "end", record.close_ns)
-        self._start(followers[1:], tasks)
-        return followers[0] if followers else None
+            self._end_stream(wait.turn.stream, "context_overflow")
+            return self._released(index)
+        return self._look_at(index, "end")
 
-    def _release(self, index: int, anchor: Literal["end", "start"], moment_ns: int) -> list[int]:
-        """Return the turns that waited for this end (or this send) last."""
-        free: list[int] = []
-        for follower, edge in self._followers.get(index, ()):
-            if edge.anchor != anchor:
-                continue
-            self._due[follower] = max(self._due[follower], moment_ns + edge.delay_ns)
-            self._left[follower] -= 1
-            if self._left[follower] == 0:
-                free.append(follower)
-        return free
-
-    def _start(self, turns: list[int], tasks: TaskGroup | None) -> None:
-        for index in turns:
+    def _start(self, waits: Iterable[Wait], gate: Gate, tasks: TaskGroup | None) -> None:
+        for wait in waits:
             assert tasks is not None  # only a session of one turn has no tasks, and nothing follows that one
-            tasks.start_soon(self._turns, index, tasks)
+            tasks.start_soon(self._chain, wait, gate, tasks)
 
-    def _recorded_due(self, index: int) -> int | None:
-        """Return when the turn was due; None only in a closed loop without delays, where it is sent as soon as it can be."""
-        turn = self.session.turns[index]
-        delayed = any(edge.delay_ns for edge in turn.after) if turn.after else bool(turn.delay_ns)
-        return self._due[index] if delayed or self.lane is None else None
+    def _look_at(self, index: int, anchor: Anchor) -> list[Wait]:
+        """Return the turns that are let go by an end or a send."""
+        assert self._graph is not None
+        found = [self._look(follower) for follower in self._graph.followers(index, anchor)]
+        return [wait for wait in found if wait is not None]
 
-    def _can_continue(self, index: int) -> bool:
-        """Say whether the answer that the turn continues is there; without it the session is over."""
-        prompt = self.session.turns[index].prompt
+    def _look(self, index: int, *, resumed: bool = False) -> Wait | None:
+        """Return a turn with its moment if all that it waits for is there, and nobody has seen that before.
+
+        :param resumed: whether a turn without predecessors takes up its session, and does not begin it.
+        """
+        assert self._graph is not None
+        if index in self._known or index in self._before:
+            return None
+        turn = self._graph[index]
+        start_ns, moment_ns, delayed = self._start_ns, self._start_ns, False
+        if not turn.after:
+            delay_ns = turn.resume_ns if resumed else turn.delay_ns
+            moment_ns, delayed = start_ns + delay_ns, delay_ns > 0 or resumed
+        for edge in turn.after:
+            before = edge.turn
+            at_ns = (self._ended_ns if edge.anchor == "end" else self._sent_ns).get(before)
+            if at_ns is not None:
+                delayed = delayed or edge.delay_ns > 0
+                moment_ns = max(moment_ns, at_ns + edge.delay_ns)
+            elif before in self._before:
+                delayed = True
+                moment_ns = max(moment_ns, start_ns + turn.resume_ns)
+            elif before not in self._void:
+                return None
+        self._known.add(index)
+        wait = Wait(index, turn, moment_ns, delayed) if self._delays else Wait(index, turn, start_ns, delayed=False)
+        self.waits[wait] = None
+        return wait
+
+    def _makes_sense(self, wait: Wait) -> bool:
+        """Say whether a turn can still be sent: its stream goes on, and the answer that it continues is there."""
+        if wait.turn.stream in self._ended_streams:
+            return False
+        prompt = wait.turn.prompt
         if not isinstance(prompt, MessagesPrompt) or prompt.continues is None:
             return True
+        assert self._graph is not None
         before = prompt.continues
-        if not 0 <= before < len(self.session.turns) or not self.session.turns[before].keep_answer:
-            raise ScheduleError(f"session {self.session.id}: turn {index} continues turn {before}, whose answer is not asked to be kept")
-        if before not in self._ended:
-            raise ScheduleError(f"session {self.session.id}: turn {index} continues turn {before}, but does not wait for it")
+        if not 0 <= before < len(self._graph) or not self._graph[before].keep_answer:
+            raise ScheduleError(
+                f"session {self.session.id}: turn {wait.index} continues turn {before}, whose answer is not asked to be kept"
+            )
+        if before not in self._ended_ns and before not in self._before:
+            raise ScheduleError(f"session {self.session.id}: turn {wait.index} continues turn {before}, but does not wait for it")
         if before in self._answers:
             return True
-        self.early_end = "no_answer"
+        self._end_stream(wait.turn.stream, "no_answer")
         return False
+
+    def _end_stream(self, stream: str, cause: EarlyEnd) -> None:
+        self._ended_streams.add(stream)
+        self.early_ends.append(cause)
+
+    def _skip(self, indexes: list[int]) -> list[Wait]:
+        """Give turns up, and with them those that make no sense without them; return the turns that waited for them and can go now."""
+        assert self._graph is not None
+        ready: list[Wait] = []
+        left = list(indexes)
+        while left:
+            index = left.pop()
+            self._known.add(index)
+            self.skipped += 1
+            self._ended_streams.add(self._graph[index].stream)
+            self._void.add(index)
+            ready += self._released(index, left)
+        return ready
+
+    def _released(self, index: int, left: list[int] | None = None) -> list[Wait]:
+        """Return what a turn lets go whose stream is over; what makes no sense any more goes to `left`, or is given up."""
+        assert self._graph is not None
+        ready: list[Wait] = []
+        useless: list[int] = [] if left is None else left
+        for anchor in _ANCHORS:
+            for follower in self._graph.followers(index, anchor):
+                if follower in self._known or follower in useless:
+                    continue
+                turn = self._graph[follower]
+                needed = index in self._void and any(edge.turn == index and edge.required for edge in turn.after)
+                if turn.stream in self._ended_streams or needed:
+                    useless.append(follower)
+                elif wait := self._look(follower):
+                    ready.append(wait)
+        return ready + self._skip(useless) if left is None else ready

@@ -15,7 +15,7 @@ from ixbench.model.record import Chunks
 from ixbench.model.schedule import Edge, Schedule
 from ixbench.replay.clock import MonotonicClock
 from ixbench.replay.execute import execute
-from ixbench.replay.session import ScheduleError
+from ixbench.replay.graph import ScheduleError
 
 MS = 1_000_000
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ixbench.host.contracts.engine import RequestSpec
 from ixbench.model.prompt import Message, SyntheticPrompt
+from ixbench.replay.graph import source_of
 from ixbench.replay.prompts.local_tokenizer import LocalTokenizer
 from ixbench.replay.prompts.synthesis import Synthesiser
 from ixbench.replay.prompts.vocabulary import CalibrationError, calmed, learn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ixbench.model.exchange import Exchange
-    from ixbench.model.schedule import Schedule
+    from ixbench.model.schedule import Phase, Schedule, Session, Turn
     from ixbench.replay.prompts.vocabulary import Vocabulary
     from ixbench.replay.target import HttpTarget
 PROBE_LIMIT_S = 600.0
@@ -129,12 +131,29 @@ def wanted_lengths(schedule: Schedule) -> tuple[int, ...]:
         {
             turn.prompt.tokens
             for phase in schedule.phases
-            for session in islice(phase.sessions(), _SESSIONS_LOOKED_AT)
-            for turn in session.turns
+            for session in _first_sessions(phase)
+            for turn in _first_turns(session)
             if isinstance(turn.prompt, SyntheticPrompt)
         }
     )
     return tuple(sorted({found[0], found[len(found) // 2], found[-1]})) if found else ()
+
+
+def _first_sessions(phase: Phase) -> Iterator[Session]:
+    """Give the first sessions of a phase that has any of its own, as its lanes would draw them."""
+    source = source_of(phase)
+    if source is not None:
+        for number in range(_SESSIONS_LOOKED_AT):
+            session = source.draw(None if phase.lanes is None else number % phase.lanes)
+            if session is None:
+                return
+            yield session
+
+
+def _first_turns(session: Session) -> Iterable[Turn]:
+    """Return the turns of a session, or the first ones where they are made one by one."""
+    turns = session.turns
+    return turns if isinstance(turns, tuple) else (turns[index] for index in turns.first())
 
 
 async def _learn_locally(local: LocalTokenizer, prober: _Prober) -> Vocabulary:
