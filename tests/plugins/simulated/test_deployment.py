@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from ixbench.model.errors import InputError
 from ixbench.testing.deployments import recipe_deployment
 from ixbench_atom.adapter import AtomAdapter
 from ixbench_atom.options import AtomOptions
+from ixbench_plugins.engines.simulated.adapter import SimulatedAdapter
 from ixbench_plugins.engines.simulated.engine import simulated_engine
 from ixbench_vllm.adapter import VllmAdapter
 from ixbench_vllm.options import VllmOptions
@@ -129,8 +131,6 @@ def test_context_in_16_bits_takes_twice_the_room():
         (atom(dp_attention=True), ["dp_attention"]),
         (vllm(args={"--kv-cache-dtype": "fp8", "--no-enable-prefix-caching": True}), ["args.--kv-cache-dtype", "prefix_caching instead"]),
         (vllm(args={"--max-num-seqs": "many"}), ["args.--max-num-seqs", "'many'"]),
-        (replace(vllm(), hardware=HardwareSpec(sku="h200", gpus=8)), ["nothing is known to simulate", "h200", "known: moonshotai/Kimi-K3"]),
-        (replace(vllm(), engine="endpoint"), ["with endpoint"]),
     ],
 )
 def test_what_is_not_modelled_is_refused(deployment, texts):
@@ -138,3 +138,23 @@ def test_what_is_not_modelled_is_refused(deployment, texts):
         simulated_engine(deployment)
     assert all(text in str(caught.value) for text in texts)
     assert str(caught.value).startswith("deployment ")
+
+
+def test_what_no_profile_knows_is_not_simulated():
+    assert simulated_engine(replace(vllm(), hardware=HardwareSpec(sku="h200", gpus=8))) is None
+    assert simulated_engine(replace(vllm(), engine="endpoint")) is None
+    assert SimulatedAdapter().simulate(replace(vllm(), engine="endpoint")) is None
+
+
+def test_a_simulation_tells_what_it_rests_on():
+    simulation = SimulatedAdapter().simulate(vllm())
+    assert json.loads(json.dumps(simulation.facts)) == simulation.facts
+    assert simulation.facts["numbers"]["calibration.step_s"]["status"] == "fitted"
+    assert simulation.facts["settings"]["max_num_seqs"] == 20
+    assert simulation.notes[0].startswith("calibrated with 2 numbers")
+    assert SimulatedAdapter().simulate(atom()).notes[0].startswith("not calibrated: no public figures")
+
+
+def test_simulated_is_no_engine_to_name():
+    with pytest.raises(InputError, match="no engine that can be launched; name the engine"):
+        SimulatedAdapter().plan(vllm())

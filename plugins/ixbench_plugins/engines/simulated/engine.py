@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.engine import Fault, InputError
 from ixbench_plugins.engines.simulated.cache import PrefixCache
 from ixbench_plugins.engines.simulated.channel import SimulatedChannel
 from ixbench_plugins.engines.simulated.deployment import settings_of
-from ixbench_plugins.engines.simulated.profile import find_profile, profiles
+from ixbench_plugins.engines.simulated.profile import find_profile
 
 if TYPE_CHECKING:
     from ixbench.api.engine import Deployment
@@ -28,6 +27,17 @@ class SimulatedEngine:
         """Return a channel to an engine that has just started, with empty caches; for one point, on a `VirtualLoop`."""
         return SimulatedChannel(self.settings, self.profile.step_model(self.settings), self.cache())
 
+    def facts(self) -> dict[str, object]:
+        """Return what the results rest on, for the record: every number with its status and source, and the settings that were followed."""
+        settings = asdict(self.settings) | {"accepted_per_step": float(self.settings.accepted_per_step)}
+        return {
+            "profile": self.profile.title,
+            "trust": self.profile.summary,
+            "public_figures": self.profile.public_figures,
+            "numbers": {path: number.model_dump() for path, number in self.profile.numbers().items()},
+            "settings": settings,
+        }
+
     def cache(self) -> PrefixCache:
         """Return an empty prefix cache."""
         settings = self.settings
@@ -40,18 +50,10 @@ class SimulatedEngine:
         )
 
 
-def simulated_engine(deployment: Deployment[Any]) -> SimulatedEngine:
-    """Return what stands in for a deployment's engine. Pure.
+def simulated_engine(deployment: Deployment[Any]) -> SimulatedEngine | None:
+    """Return what stands in for a deployment's engine, or None where no profile knows that model on that hardware with that engine. Pure.
 
-    :raises InputError: if there is no profile of that model on that hardware with that engine, or the deployment has settings that the
-        model of the engine does not cover.
+    :raises InputError: if the deployment has settings that the model of the engine does not cover.
     """
-    model, sku, engine = deployment.model.id, deployment.hardware.sku, deployment.engine
-    profile = find_profile(model=model, sku=sku, engine=engine)
-    if profile is None:
-        known = ", ".join(f"{profile.model} on {profile.sku} with {profile.engine}" for profile in profiles())
-        problem = (
-            f"nothing is known to simulate {model or 'a model without a name'} on {sku or 'unknown hardware'} with {engine}; known: {known}"
-        )
-        raise InputError(Fault(where=f"deployment {deployment.name}", problem=problem))
-    return SimulatedEngine(profile=profile, settings=settings_of(deployment, profile))
+    profile = find_profile(model=deployment.model.id, sku=deployment.hardware.sku, engine=deployment.engine)
+    return None if profile is None else SimulatedEngine(profile=profile, settings=settings_of(deployment, profile))
