@@ -149,12 +149,14 @@ def test_what_no_profile_knows_is_not_simulated():
 def test_a_simulation_tells_what_it_rests_on():
     simulation = SimulatedAdapter().simulate(vllm())
     assert json.loads(json.dumps(simulation.facts)) == simulation.facts
-    assert simulation.facts["numbers"]["calibration.step_s"]["status"] == "fitted"
-    assert simulation.facts["settings"]["max_num_seqs"] == 20
-    assert simulation.notes[0].startswith("calibrated with 2 numbers")
-    assert SimulatedAdapter().simulate(atom()).notes[0].startswith("not calibrated: no public figures")
+    assert set(simulation.facts["fitted"]) == {"calibration.step_s", "calibration.compute_efficiency"}
+    assert simulation.facts["chosen"]["calibration.memory_efficiency"] == 0.8
+    assert "calibrated with 2 numbers" in simulation.notes[0]
+    atoms = SimulatedAdapter().simulate(atom())
+    assert "no public figures" in atoms.notes[0]
+    assert (atoms.facts["fitted"], atoms.facts["public_figures"]) == ({}, False)
 
 
 def test_simulated_is_no_engine_to_name():
-    with pytest.raises(InputError, match="no engine that can be launched; name the engine"):
+    with pytest.raises(InputError, match="no engine to deploy"):
         SimulatedAdapter().plan(vllm())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ixbench_plugins.engines.simulated.cache import PrefixCache
@@ -26,17 +26,6 @@ class SimulatedEngine:
     def channel(self) -> SimulatedChannel:
         """Return a channel to an engine that has just started, with empty caches; for one point, on a `VirtualLoop`."""
         return SimulatedChannel(self.settings, self.profile.step_model(self.settings), self.cache())
-
-    def facts(self) -> dict[str, object]:
-        """Return what the results rest on, for the record: every number with its status and source, and the settings that were followed."""
-        settings = asdict(self.settings) | {"accepted_per_step": float(self.settings.accepted_per_step)}
-        return {
-            "profile": self.profile.title,
-            "trust": self.profile.summary,
-            "public_figures": self.profile.public_figures,
-            "numbers": {path: number.model_dump() for path, number in self.profile.numbers().items()},
-            "settings": settings,
-        }
 
     def cache(self) -> PrefixCache:
         """Return an empty prefix cache."""
