@@ -195,7 +195,8 @@ def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | Non
 def _announce(campaign: Campaign, plan: Plan, work: _Work, folder: RunFolder, say: Callable[[str], None]) -> None:
     kept = len(plan.points) - len(work.points)
     measured = len(work.points) - len(work.simulated)
-    parts = [f"{campaign.title}: {counted(measured, 'point')} to measure"] if measured or not work.simulated else [campaign.title]
+    most = "up to " if work.until is not None else ""
+    parts = [f"{campaign.title}: {most}{counted(measured, 'point')} to measure"] if measured or not work.simulated else [campaign.title]
     if work.simulated:
         parts.append(f"{counted(len(work.simulated), 'point')} to be SIMULATED, in {counted(campaign.replicas, 'replica')} each")
     if kept:

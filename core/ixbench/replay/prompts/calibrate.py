@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ixbench.replay.target import HttpTarget
 PROBE_LIMIT_S = 600.0
 """Bound on one probe: the longest prompts are filled without any load beside them."""
+_NO_ACCESS = frozenset({401, 403})
 _SESSIONS_LOOKED_AT = 512
 _ALLOWED_SHARE = 0.01
 _ALLOWED_TOKENS = 8
@@ -101,7 +102,10 @@ class _Prober:
                 "the server reports no token counts (usage.prompt_tokens), so neither can synthetic prompts be made nor tokens counted; "
                 "switch usage in streams on at the server"
             )
-        raise CalibrationError(f"the server does not answer a request of one output token: {exchange.failure}: {exchange.error_text}")
+        advice = "; name the variable of the API key in api_key_env (bench: --api-key-env)" if exchange.http_status in _NO_ACCESS else ""
+        raise CalibrationError(
+            f"the server does not answer a request of one output token: {exchange.failure}: {exchange.error_text}{advice}"
+        )
 
 
 async def calibrate(schedule: Schedule, ask: Ask, target: HttpTarget, *, known: Calibration | None) -> Calibration | None:

@@ -1,0 +1,203 @@
+"""Engines that do not start, die or stay: the cause stands in point.json and on stderr, other points go on, nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import psutil
+import pytest
+
+from ixbench.store.folder import RunReader
+
+PROMPTS = [f"tell me about number {number}" for number in range(12)]
+ENGINE = '[[deployment]]\nengine = "scripted"\n'
+
+
+@pytest.fixture
+def campaign(shell, scripted):
+    def write(script=None, *flags, settings="concurrency = [1]", rest=""):
+        shell.write_prompts(PROMPTS)
+        shell.write_campaign(f"{ENGINE}{settings}\n{scripted(script, *flags)}", rest=rest)
+
+    return write
+
+
+def test_an_engine_that_exits_at_the_start_costs_all_its_points(shell, campaign):
+    campaign(None, "--script", "no-such-file.json", "--say", "HIP out of memory. Tried to allocate 3 GiB", settings="concurrency = [1, 2]")
+    # The engine's own complaint about the script stays in its log; the known line is what explains it.
+    done = shell.run("run", "campaign.toml")
+    assert done.code == 3
+    for point in ("scripted-c1", "scripted-c2"):
+        result = done.point(point)
+        failure = result["failure"]
+        assert failure["code"] == "gpu-out-of-memory"
+        assert failure["evidence"] == ["line 1: HIP out of memory. Tried to allocate 3 GiB"]
+        assert (result["verdict"]["status"], result["verdict"]["reasons"][0]["code"]) == ("invalid", "engine_died")
+        assert (result["metrics"], result["accounting"]["requests"], result["axis"]["tok_s_user"]) == ({}, 0, None)
+        assert f"{point}: FAILED, {failure['cause']}" in done.err
+    assert "FAILED" in done.out
+    assert "Traceback" not in done.err
+    (log,) = done.folder.glob("launches/*/engine.log")
+    assert "no-such-file.json" in log.read_text()
+    assert shell.processes() == []
+
+
+def test_an_executable_that_is_not_there(shell, campaign):
+    campaign(settings='concurrency = [1]\nexecutable = "./no-such-engine"')
+    done = shell.run("run", "campaign.toml")
+    assert done.code == 3
+    assert done.point("scripted-c1")["failure"]["code"] == "executable_not_found"
+    assert "no-such-engine" in done.err
+
+
+def test_an_engine_that_never_gets_ready_is_given_up(shell, campaign):
+    campaign(None, "--ready-after", "600", settings="concurrency = [1]\nready_limit = 1.5")
+    done = shell.run("run", "campaign.toml")
+    assert done.code == 3
+    failure = done.point("scripted-c1")["failure"]
+    assert (failure["code"], "503" in failure["cause"]) == ("engine_not_ready", True)
+    assert shell.processes() == []
+
+
+def test_an_engine_that_dies_in_a_point_costs_that_point_alone(shell, campaign):
+    # The start takes one completion and the first point 12, so the 15th is in the second point; the next start has only 13.
+    campaign({"rules": [{"every": 15, "reply": {"kind": "die", "cut_after": 1}}]}, settings="concurrency = [1, 2, 3]")
+    done = shell.run("run", "campaign.toml")
+    assert done.code == 1, done.err
+    first, second, third = (done.point(f"scripted-c{users}") for users in (1, 2, 3))
+    assert first["accounting"]["ok"] == third["accounting"]["ok"] == 12
+    assert (first["failure"], third["failure"]) == (None, None)
+    assert second["failure"]["code"] == "killed-silent"
+    assert second["failure"]["evidence"][0] == "exit code 137"
+    assert second["verdict"]["status"] == "invalid"
+    assert "engine_died" in {reason["code"] for reason in second["verdict"]["reasons"]}
+    kept = done.records("scripted-c2")
+    counts = second["accounting"]
+    assert counts["requests"] == len(kept) == counts["ok"] + sum(counts["failed"].values()) + counts["cancelled"]
+    assert counts["ok"] == 1
+    (launch,) = (done.folder / "launches").iterdir()
+    assert sorted(path.name for path in launch.iterdir()) == ["engine.log", "engine.log.1", "launch.json"]
+    assert shell.processes() == []
+
+
+def test_retries_measure_the_point_again_with_a_fresh_engine(shell, campaign):
+    script = {"rules": [{"contains": "number 7", "reply": {"kind": "die", "cut_after": 1}}]}
+    campaign(script, "--once", "flag", rest="[run]\nretries = 1")
+    done = shell.run("run", "campaign.toml")
+    assert done.code in {0, 1}, done.err
+    result = done.point("scripted-c1")
+    assert (result["failure"], result["accounting"]["ok"], len(done.records("scripted-c1"))) == (None, 12, 12)
+    assert "Trying again with a fresh engine." in done.err
+    assert done.err.count("starting engine") == 2
+    assert shell.processes() == []
+
+
+def test_retries_come_to_an_end(shell, campaign):
+    campaign({"rules": [{"contains": "number 7", "reply": {"kind": "die", "cut_after": 1}}]}, rest="[run]\nretries = 2")
+    done = shell.run("run", "campaign.toml")
+    assert done.code == 3
+    assert done.point("scripted-c1")["failure"]["code"] == "killed-silent"
+    assert done.err.count("starting engine") == 3
+
+
+def test_keep_engine_leaves_the_last_one_and_attach_measures_it(shell, campaign):
+    campaign(rest="[run]\nkeep_engine = true")
+    done = shell.run("run", "campaign.toml")
+    (process,) = shell.processes()
+    assert f"as m; end it with: kill {process.pid}" in done.err
+    (path,) = done.folder.glob("launches/*/launch.json")
+    record = json.loads(path.read_text())
+    assert record["stop"] is None
+    assert record["notes"][-1] == "left running, as [run] keep_engine asks"
+
+    attached = shell.run("run", "campaign.toml", "--attach", record["url"], "--results", "attached")
+    (folder,) = (shell.folder / "attached").iterdir()
+    result = json.loads((folder / "points" / "scripted-c1" / "point.json").read_text())
+    assert attached.code == done.code
+    assert (result["identity"]["engine"], result["accounting"]["ok"], result["failure"]) == ("scripted", 12, None)
+    assert "[1/1] scripted-c1: connecting" in attached.err
+    (launch,) = folder.glob("launches/*/launch.json")
+    assert (json.loads(launch.read_text())["processes"], json.loads(launch.read_text())["url"]) == ([], record["url"])
+    assert psutil.pid_exists(process.pid), "a server that was attached to is not ours to end"
+    os.kill(process.pid, signal.SIGTERM)
+    process.wait(20)
+
+
+def test_a_server_that_is_gone_after_the_first_point_costs_the_rest(shell, campaign):
+    """A run goes on with engines that it did not start, and says of each point what became of it."""
+    campaign(None, settings="concurrency = [1]")
+    done = shell.run("run", "campaign.toml", "--attach", "http://127.0.0.1:9")
+    assert done.code == 3
+    failure = done.point("scripted-c1")["failure"]
+    assert failure["code"] == "endpoint_unreachable"
+    assert "http://127.0.0.1:9 does not answer" in done.err
+
+
+BROKEN = """
+from ixbench.api.hooks import hookimpl
+from ixbench.api.workload import Load, OptionsModel, Phase, Schedule, Session, TextPrompt, Turn, Workload
+
+class Options(OptionsModel):
+    at: str = "sessions"
+
+class Broken(Workload[Options]):
+    name = "broken"
+    Options = Options
+
+    def schedule(self, options, load, *, key):
+        if options.at == "schedule":
+            raise LookupError("the corpus has no such page")
+
+        def sessions():
+            yield Session(id="a", turns=(Turn(prompt=TextPrompt(text="x"), output_tokens=2),))
+            raise LookupError("the corpus has no such page")
+
+        return Schedule(phases=(Phase(name="profile", sessions=sessions, lanes=load.concurrency),))
+
+@hookimpl
+def ixbench_workloads():
+    return [Broken()]
+"""
+
+
+@pytest.fixture
+def broken(make_shell, tmp_path, install):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "broken_workload.py").write_text(BROKEN)
+    install(site, "broken-workload", "3.0", {"broken": "broken_workload"})
+    with make_shell(tmp_path, site) as shell:
+        yield shell
+
+
+def test_a_workload_that_breaks_under_way_costs_its_point(broken):
+    broken.write("campaign.toml", f'schema = 1\n[workload]\nuse = "broken"\n{ENGINE}concurrency = [1, 2]\n')
+    done = broken.run("run", "campaign.toml")
+    assert done.code == 3
+    for point in ("scripted-c1", "scripted-c2"):
+        failure = done.point(point)["failure"]
+        assert failure["cause"] == "the replay broke with LookupError: the corpus has no such page"
+        assert any(line.startswith("broken_workload.py:") for line in failure["evidence"])
+    assert broken.processes() == []
+
+
+def test_a_workload_that_breaks_before_is_named_with_its_author(broken):
+    broken.write("campaign.toml", f'schema = 1\n[workload]\nuse = "broken"\nat = "schedule"\n{ENGINE}concurrency = [1, 2]\n')
+    done = broken.run("run", "campaign.toml")
+    assert (done.code, done.folders) == (1, [])
+    assert done.err == (
+        "ixbench: plugin broken (broken-workload 3.0): workload broken: schedule: LookupError: the corpus has no such page\n"
+    )
+
+
+def test_messages_on_the_completions_api_are_told_in_the_point(shell, server):
+    shell.write("prompts.jsonl", json.dumps({"messages": [{"role": "user", "content": "hello"}]}) + "\n")
+    shell.write_campaign(f'[[deployment]]\nengine = "endpoint"\nurl = "{server.url}"\napi = "completions"\nconcurrency = 1\n')
+    done = shell.run("run", "campaign.toml")
+    assert done.code == 3
+    failure = done.point("endpoint-c1")["failure"]
+    assert failure["cause"] == "messages need the chat API; this deployment uses /v1/completions, which takes text"
+    assert failure["cause"] in done.err
+    assert RunReader(done.folder).sealed() == ("endpoint-c1",)
