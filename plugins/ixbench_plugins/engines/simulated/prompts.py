@@ -37,8 +37,8 @@ class SharingPrompt(Protocol):
         ...
 
 
-class BlockPrompt(Protocol):
-    """A prompt as a list of block ids; equal ids in a namespace are equal text."""
+class BlockListPrompt(Protocol):
+    """A prompt as a list of block ids, for workloads that know no counts; equal ids in a namespace are equal text."""
 
     @property
     def tokens(self) -> int:
@@ -94,7 +94,7 @@ class PromptReader:
             )
         )
 
-    def _read_blocks(self, prompt: BlockPrompt, stream: str) -> Demand:
+    def _read_blocks(self, prompt: BlockListPrompt, stream: str) -> Demand:
         """Compare the blocks with the stream's own last prompt, or for its first one with all of the namespace."""
         streams = self._blocks.setdefault(prompt.namespace, {})
         blocks = np.asarray(prompt.blocks, dtype=np.int64)
