@@ -242,7 +242,7 @@ def _judged(job: PointJob, measurement: Measurement, report: ExecutionReport, pr
         metrics=metrics,
         accounting=accounting(measurement),
         axis=axis_of(metrics, job.campaign.report.axis),
-        client=ClientReport(floor_s=None, lag_s=measurement.lag_p99_s, cpu_s=measurement.client_cpu_s, clock=report.clock),
+        client=ClientReport(floor_s=None, lag_s=measurement.lag_p99_s, cpu_s=measurement.client_cpu_s, clock=channel.stamped_by),
         provenance=provenance,
     )
     return MeasuredPoint(result=result, measurement=measurement)

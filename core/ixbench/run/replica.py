@@ -7,6 +7,7 @@ import signal
 import threading
 from dataclasses import dataclass
 from multiprocessing import parent_process
+from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,6 +22,7 @@ from ixbench.replay.virtual import VirtualClock, VirtualLoop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from multiprocessing.connection import Connection
 
     from ixbench.host.contracts.engine import Simulation
     from ixbench.host.contracts.workload import Workload
@@ -56,17 +58,17 @@ class ReplicaResult:
     schedule_facts: Mapping[str, Scalar]
 
 
-def set_up_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it, however it ends."""
+def set_up_worker(lifeline: Connection) -> None:
+    """Leave Ctrl-C to the parent, and end when it closes the other end of the lifeline, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
-    if parent is not None:
+    ends: list[Connection | int] = [lifeline, *([parent.sentinel] if parent is not None else [])]
 
-        def follow() -> None:
-            parent.join()
-            os._exit(1)
+    def follow() -> None:
+        wait(ends)
+        os._exit(1)
 
-        threading.Thread(target=follow, name="follow the parent", daemon=True).start()
+    threading.Thread(target=follow, name="follow the parent", daemon=True).start()
 
 
 def run_replica(task: ReplicaTask) -> ReplicaResult:

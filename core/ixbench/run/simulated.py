@@ -67,16 +67,23 @@ class SimulatedLoop:
             return
         for launch, points in launches:
             self._keep_launch(launch, points[0])
-        workers = len(os.sched_getaffinity(0))
         # Spawned, not forked: this process runs an event loop, and a fork would copy its signal handlers and locks.
-        with ProcessPoolExecutor(max_workers=workers, mp_context=get_context("spawn"), initializer=set_up_worker) as pool:
+        context = get_context("spawn")
+        reader, lifeline = context.Pipe(duplex=False)
+        with (
+            reader,
+            lifeline,
+            ProcessPoolExecutor(
+                max_workers=len(os.sched_getaffinity(0)), mp_context=context, initializer=set_up_worker, initargs=(reader,)
+            ) as pool,
+        ):
             try:
                 await self._points(pool, [(launch, point) for launch, points in launches for point in points])
             except BrokenProcessPool as error:
-                raise IxbenchError(
-                    "a worker process of the simulation was killed, perhaps for lack of memory; go on with --resume"
-                ) from error
+                raise IxbenchError("a worker of the simulation was killed, perhaps for lack of memory; go on with --resume") from error
             finally:
+                # Whoever still computes is ended by it: a replica may take minutes, and nobody waits for its result any more.
+                lifeline.close()
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _keep_launch(self, launch: Launch, point: Point) -> None:
@@ -105,7 +112,6 @@ class SimulatedLoop:
             while not all(future.done() for future in futures[point.id]):
                 state.load.done = sum(future.done() for future in futures[point.id])
                 if self.interruption.asked:
-                    pool.shutdown(wait=False, cancel_futures=True)
                     return
                 await anyio.sleep(_POLL_S)
             if self.interruption.asked:
