@@ -7,7 +7,7 @@ import traceback
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
@@ -22,9 +22,9 @@ from ixbench.model.errors import IxbenchError, first_error
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, Reason, Verdict
 from ixbench.replay.body import PromptError
 from ixbench.replay.execute import execute
+from ixbench.replay.graph import ScheduleError
 from ixbench.replay.progress import Progress
 from ixbench.replay.prompts.vocabulary import CalibrationError
-from ixbench.replay.session import ScheduleError
 from ixbench.run.identity import point_result
 from ixbench.run.sampling import sampling
 from ixbench.store.folder import iso_utc
@@ -168,7 +168,7 @@ async def measure_point(
         "model_served": engine.model,
         "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes],
     }
-    return _judged(job, measurement, report, provenance)
+    return _judged(job, measurement, channel.stamped_by, provenance)
 
 
 def _enter(job: PointJob, stage: PointPhase) -> None:
@@ -226,7 +226,7 @@ def _unforeseen(error: Exception) -> Failure:
     )
 
 
-def _judged(job: PointJob, measurement: Measurement, report: ExecutionReport, provenance: dict[str, object]) -> MeasuredPoint:
+def _judged(job: PointJob, measurement: Measurement, clock: Literal["kernel", "read"], provenance: dict[str, object]) -> MeasuredPoint:
     failures: dict[str, str] = {}
 
     def failed(metric: Metric, error: Exception) -> None:
@@ -242,7 +242,7 @@ def _judged(job: PointJob, measurement: Measurement, report: ExecutionReport, pr
         metrics=metrics,
         accounting=accounting(measurement),
         axis=axis_of(metrics, job.campaign.report.axis),
-        client=ClientReport(floor_s=None, lag_s=measurement.lag_p99_s, cpu_s=measurement.client_cpu_s, clock=channel.stamped_by),
+        client=ClientReport(floor_s=None, lag_s=measurement.lag_p99_s, cpu_s=measurement.client_cpu_s, clock=clock),
         provenance=provenance,
     )
     return MeasuredPoint(result=result, measurement=measurement)
