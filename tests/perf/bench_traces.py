@@ -52,9 +52,8 @@ def measure(path: str, how: str) -> None:
     traces = read(path, how)
     spent, size = time.process_time() - start, size_bytes(Path(path))
     share = (peak_bytes() - before) / size
-    print(
-        f"{how:<42} {traces:>5} traces {size / BYTES_PER_MB:8.1f} MB {size / BYTES_PER_MB / spent:7.1f} MB/s of CPU, peak {share:.2f} x file"
-    )
+    speed = size / BYTES_PER_MB / spent
+    print(f"{how:<42} {traces} traces, {size / BYTES_PER_MB:.1f} MB, {speed:.0f} MB/s of CPU, peak {share:.2f} x file")
 
 
 def main(path: str | None = None) -> None:

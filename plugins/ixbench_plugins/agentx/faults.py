@@ -5,7 +5,11 @@ from __future__ import annotations
 from ixbench.api.workload import Fault, InputError
 
 MOST = 1000
-"""Faults that are kept of one input; the rest is only counted, so that a file of nothing but faults stays readable."""
+"""Faults that are told of one text, and of one input. Whoever has so many needs no more to see what is wrong."""
+
+
+class TooManyFaultsError(Exception):
+    """There is no use in reading on."""
 
 
 class FaultList:
@@ -15,33 +19,42 @@ class FaultList:
         self.file = file
         self.line = line
         """Set where one line of several is read."""
-        self.count = 0
         self._faults: list[Fault] = []
+        self._more = False
 
-    def add(self, path: str, problem: str, *, allowed: str = "", advice: str = "") -> None:
-        """Note a fault; `path` is like `requests[2].hash_ids[4]`, or empty for the file or line as a whole."""
-        self.count += 1
-        if len(self._faults) < MOST:
-            line = "" if self.line is None else f"line {self.line}"
-            where = ": ".join(part for part in (self.file, line, path) if part)
-            self._faults.append(Fault(where=where, problem=problem, allowed=allowed, advice=advice))
-
-    def extend(self, other: FaultList) -> None:
-        """Take over the faults of another list."""
-        room = max(MOST - len(self._faults), 0)
-        self._faults += other._faults[:room]
-        self.count += other.count
+    @property
+    def count(self) -> int:
+        """How many were noted."""
+        return len(self._faults)
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What was noted; where that is too much, how much more there was stands at the end."""
-        more = self.count - len(self._faults)
-        return (*self._faults, Fault(where=self.file, problem=f"has {more} more faults")) if more else tuple(self._faults)
+        """What was noted; where there is more than that, it is said at the end."""
+        more = (Fault(where=self.file, problem=f"has more faults; the first {MOST} are told"),) if self._more else ()
+        return (*self._faults, *more)
+
+    def add(self, path: str, problem: str, *, allowed: str = "", advice: str = "") -> None:
+        """Note a fault; `path` is like `requests[2].hash_ids[4]`, or empty for the file or line as a whole.
+
+        :raises TooManyFaultsError: if there is no room for it.
+        """
+        if len(self._faults) >= MOST:
+            self._more = True
+            raise TooManyFaultsError
+        line = "" if self.line is None else f"line {self.line}"
+        where = ": ".join(part for part in (self.file, line, path) if part)
+        self._faults.append(Fault(where=where, problem=problem, allowed=allowed, advice=advice))
+
+    def extend(self, other: FaultList) -> None:
+        """Take over the faults of another list, as far as there is room."""
+        room = MOST - len(self._faults)
+        self._faults += other._faults[:room]
+        self._more = self._more or other._more or len(other._faults) > room
 
     def raise_any(self) -> None:
         """Raise what was noted, if anything was.
 
         :raises InputError: with all faults.
         """
-        if self.count:
+        if self._faults:
             raise InputError(self.faults)

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _SPACED_COLONS = (b" :", b"\n:", b"\t:", b"\r:")
-_NOT_FINITE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?Infinity|NaN', re.DOTALL)
+_NOT_FINITE = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?Infinity|NaN', re.DOTALL)
 _HALF_CHARACTER = re.compile(rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2})")
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _CHUNK = 1 << 20
+_MOST_VALUES = 1 << 22
+"""Beside block ids. A hundred times what the longest session has; each takes memory before it can be judged."""
 
 
 class UnreadableError(Exception):
@@ -98,14 +100,17 @@ class Document:
 
     def _split(self, data: bytes) -> tuple[bytes, dict[str, msgspec.Raw]]:
         text = self.ids.take_out(data)
+        if text.count(b",") > _MOST_VALUES:
+            self.faults.add("", f"holds more than {_MOST_VALUES} values beside its block ids", allowed="one trace")
+            raise UnreadableError
         try:
             try:
                 return text, _OBJECT.decode(text)
             except msgspec.DecodeError:
-                if MARK not in data:
-                    text = _NOT_FINITE.sub(lambda found: found[0] if found[0].startswith(b'"') else b'"%b%b"' % (MARK, found[0]), text)
-                    return text, _OBJECT.decode(text)
-                raise
+                if MARK in data:
+                    raise
+                text = _without_numbers_that_are_none(text)
+                return text, _OBJECT.decode(text)
         except RecursionError:
             self.faults.add("", "is nested too deeply to be a trace")
         except msgspec.ValidationError:
@@ -140,6 +145,17 @@ class Document:
             return f"column {column}"
         line = data.count(b"\n", 0, offset) + 1
         return f"line {line} column {column}"
+
+
+def _without_numbers_that_are_none(text: bytes) -> bytes:
+    """Return the text with a mark and the name, as a JSON text, in the place of NaN and infinities: so the rest can be judged as well."""
+    pieces: list[bytes] = []
+    done = 0
+    for found in _NOT_FINITE.finditer(text):
+        if not found[0].startswith(b'"'):
+            pieces += (text[done : found.start()], b'"%b%b"' % (MARK, found[0]))
+            done = found.end()
+    return b"".join((*pieces, text[done:]))
 
 
 def _check_encoding(data: bytes, faults: FaultList) -> None:

@@ -6,6 +6,7 @@ They are read one after another, so that a corpus takes no more memory than its 
 from __future__ import annotations
 
 import hashlib
+import stat
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -121,22 +122,39 @@ def _one(trace: Trace | None) -> Iterator[Trace]:
 
 
 def _file(path: Path, faults: FaultList, digest: _Digest | None) -> Trace | None:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_TRACE_BYTES + 1)
-    except OSError as error:
-        advice = f"give {FORMS}" if isinstance(error, FileNotFoundError) else ""
-        faults.add("", f"cannot be read: {error.strerror}", advice=advice)
+    size = _size(path, faults)
+    if size is None:
         return None
-    if len(data) > MOST_TRACE_BYTES:
+    if size > MOST_TRACE_BYTES:
         faults.add("", f"is larger than {MOST_TRACE_BYTES} bytes", allowed="one trace; a file of many is a .jsonl file")
+        return None
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        faults.add("", f"cannot be read: {error.strerror}")
         return None
     if digest is not None:
         digest.update(data)
     return read_trace(data, faults)
 
 
+def _size(path: Path, faults: FaultList) -> int | None:
+    """Return the size of a file; None, with a fault noted, for what is no file: a pipe would be waited for, and a device has no end."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        advice = f"give {FORMS}" if isinstance(error, FileNotFoundError) else ""
+        faults.add("", f"cannot be read: {error.strerror}", advice=advice)
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        faults.add("", "is no file", allowed=FORMS)
+        return None
+    return found.st_size
+
+
 def _lines(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[Trace]:
+    if _size(path, faults) is None:
+        return
     try:
         with path.open("rb") as file:
             for number in count(1):
@@ -153,14 +171,21 @@ def _lines(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[Tr
 
 def _line(file: BinaryIO, faults: FaultList, digest: _Digest | None) -> tuple[Trace | None, bool]:
     """Return the trace of the next line, if there is one, and whether there may be more lines."""
-    line = file.readline(MOST_TRACE_BYTES + 1)
-    if digest is not None:
-        digest.update(line)
-    if len(line) > MOST_TRACE_BYTES and not line.endswith(b"\n"):
+    start = file.tell()
+    piece = line = file.readline(_CHUNK)
+    size = 0
+    while piece:
+        size += len(piece)
+        if digest is not None:
+            digest.update(piece)
+        if piece.endswith(b"\n"):
+            break
+        piece = file.readline(_CHUNK)
+    if size > MOST_TRACE_BYTES:
         faults.add("", f"is longer than {MOST_TRACE_BYTES} bytes", allowed="one trace a line")
-        while line and not line.endswith(b"\n"):
-            line = file.readline(_CHUNK)
-            if digest is not None:
-                digest.update(line)
-        return None, bool(line)
-    return read_trace(line, faults) if line.strip() else None, bool(line)
+        return None, True
+    if size > len(line):
+        # Read again in one piece, now that its size is known: joining the pieces would take twice the memory.
+        file.seek(start)
+        line = file.read(size)
+    return read_trace(line, faults) if line.strip() else None, size > 0

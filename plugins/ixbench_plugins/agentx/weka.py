@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ixbench_plugins.agentx.faults import TooManyFaultsError
 from ixbench_plugins.agentx.json_object import LARGEST_INTEGER, MOST_SECONDS, quoted
 from ixbench_plugins.agentx.json_text import Document, UnreadableError
 from ixbench_plugins.agentx.trace import EPSILON_S, Request, SubagentEntry, Trace
@@ -33,7 +34,7 @@ def read_trace(data: bytes, faults: FaultList) -> Trace | None:
     before = faults.count
     try:
         trace = _TraceReader(Document(data, faults)).read()
-    except UnreadableError:
+    except (UnreadableError, TooManyFaultsError):
         return None
     return None if faults.count > before else trace
 

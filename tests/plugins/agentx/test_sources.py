@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import tracemalloc
 
 import pytest
 
@@ -94,7 +96,10 @@ def test_what_is_no_source(weka, tmp_path):
     (tmp_path / "folder.jsonl").mkdir()
     assert "is a folder without any *.json file" in refused(tmp_path / "folder.jsonl")[0]
     (tmp_path / "f.json").mkdir()
-    assert refused(tmp_path) == [f"{tmp_path / 'f.json'}: cannot be read: Is a directory"]
+    assert refused(tmp_path) == [f"{tmp_path / 'f.json'}: is no file; allowed: {sources.FORMS}"]
+    for name in ("pipe.json", "pipe.jsonl"):
+        os.mkfifo(tmp_path / name)
+        assert refused(tmp_path / name) == [f"{tmp_path / name}: is no file; allowed: {sources.FORMS}"]
 
 
 def test_a_trace_is_bounded(weka, tmp_path, monkeypatch):
@@ -106,3 +111,19 @@ def test_a_trace_is_bounded(weka, tmp_path, monkeypatch):
     assert refused(path) == [f"{path}: line {n}: is longer than {len(line) + 10} bytes; allowed: one trace a line" for n in (1, 3)]
     write(weka, tmp_path / "a.json", "long" * 10)
     assert "a.json: is larger than" in refused(tmp_path / "a.json")[0]
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_memory_stays_below_twice_the_file(weka, tmp_path, name):
+    ids = [list(range(start, start + 2000)) for start in range(0, 1_000_000, 2000)]
+    path = tmp_path / name
+    path.write_text(json.dumps(weka.trace(*(weka.request(0, one) for one in ids)), separators=(",", ":")))
+    del ids
+    read_corpus(str(write(weka, tmp_path / "first.json")))
+    tracemalloc.start()
+    try:
+        assert len(read_corpus(str(path)).traces) == 1
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * path.stat().st_size

@@ -275,7 +275,14 @@ def test_a_system_message_must_be_in_the_first_prompt(weka):
 def test_a_file_of_nothing_but_faults_stays_readable(weka):
     told = weka.faults(weka.trace(weka.request(0, [1]), *[5] * (2 * MOST)))
     assert len(told) == MOST + 1
-    assert told[-1] == f"f.json: has {MOST} more faults"
+    assert told[-1] == f"f.json: has more faults; the first {MOST} are told"
+    lines = FaultList("f.jsonl")
+    for number in range(3):
+        found = FaultList("f.jsonl", number)
+        read_trace(weka.data(weka.trace(weka.request(0, [1]), *[5] * 400)), found)
+        lines.extend(found)
+    assert len(lines.faults) == MOST + 1
+    assert str(lines.faults[-2]).startswith("f.jsonl: line 2: requests[200]: 5 where")
 
 
 def test_memory_stays_below_the_file():
@@ -293,3 +300,24 @@ def test_memory_stays_below_the_file():
         tracemalloc.stop()
     assert len(trace.requests) == 1000
     assert peak < len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"requests": [' + "1," * 5_000_000 + "1]}",
+        '{"requests": [{"hash_ids": [' + "-1," * 5_000_000 + "1]}]}",
+        "{" + '"a":1,' * 5_000_000 + '"a":1}',
+        '{"models": [' + "NaN," * 5_000_000 + "1]}",
+    ],
+    ids=["entries", "ids", "keys", "no numbers"],
+)
+def test_values_without_end(weka, text):
+    tracemalloc.start()
+    try:
+        told = weka.faults(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert told == ["f.json: holds more than 4194304 values beside its block ids; allowed: one trace"]
+    assert peak < 4 * len(text)

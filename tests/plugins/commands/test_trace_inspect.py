@@ -73,14 +73,13 @@ def test_a_table_for_people(inspect, folder):
 
 
 def test_bad_input(inspect, folder):
-    bad = folder / "c.json"
+    bad, bounds = folder / "c.json", "at least 0, at most 16777216"
     bad.write_text(json.dumps(trace("c", request(-1, 1, out="x"))))
     code, out, err = inspect(folder)
     assert (code, out) == (2, "")
     assert err.splitlines() == [
         f"ixbench: {bad}: requests[0].t: -1 is negative; allowed: at least 0",
-        f"ixbench: {bad}: requests[0].out: text 'x' where a whole number is required; "
-        "allowed: a whole number, at least 0, at most 16777216",
+        f"ixbench: {bad}: requests[0].out: text 'x' where a whole number is required; allowed: a whole number, {bounds}",
     ]
 
 
