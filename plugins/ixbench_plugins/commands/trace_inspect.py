@@ -81,7 +81,9 @@ INSPECT = Command(
     summary="check traces and show what is in them",
     description=(
         "Read traces as strictly as a run does, and show for each how many requests, streams and subagents it holds, how large its\n"
-        "contexts are, and which share of its prompts an infinite prefix cache would hold. Every fault of every file is told."
+        "contexts are, and which share of its prompts an infinite prefix cache would hold. Every fault of every file is told.\n\n"
+        "hf:OWNER/NAME is a data set on the public hub, or on the one at HF_ENDPOINT; HF_TOKEN is sent where it is set. A commit as\n"
+        "@REVISION and a hash pin it. Downloads are kept in XDG_CACHE_HOME or ~/.cache, under ixbench/traces."
     ),
     examples=("ixbench trace inspect traces.jsonl", "ixbench trace inspect my_traces/ --json | jq '.totals'"),
     configure=_configure,
