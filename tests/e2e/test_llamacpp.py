@@ -1,0 +1,152 @@
+"""Runs on llama.cpp, the real engine: counts, token totals against the server's own, prompt lengths, clean-up. Never latencies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ixbench.launch.ports import lease_ports
+
+pytest.importorskip("xllamacpp", reason="the extra llamacpp is not installed")
+pytest.importorskip("gguf", reason="the extra llamacpp is not installed")
+
+TINY = "tiny_width = 256\ntiny_layers = 1\nslots = 4\ncontext = 512\nthreads = 1\n"
+START_LIMIT_S = 60.0
+INPUT, OUTPUT, REQUESTS = 120, 5, 30
+FIXED = f"""
+schema = 1
+title = "Tiny"
+[hardware]
+sku = "cpu"
+gpus = 1
+[workload]
+use = "fixed"
+input_tokens = {INPUT}
+output_tokens = {OUTPUT}
+requests = {REQUESTS}
+warmup = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def llama(make_shell, tmp_path_factory):
+    """Return the URL of a server that runs on its own: it computes every prompt from its first token, so its counts are theirs."""
+    shell = make_shell(tmp_path_factory.mktemp("llama"))
+    flags = ("--tiny-width", "256", "--tiny-layers", "1", "--slots", "4", "--context", "512", "--threads", "1", "--no-prompt-cache")
+    with lease_ports(["http"]) as lease:
+        port = lease.numbers["http"]
+        command = [sys.executable, "-m", "ixbench_plugins.engines.llamacpp.serve", "--port", str(port), "--name", "tiny", *flags]
+        log = shell.folder / "server.log"
+        with log.open("wb") as output, subprocess.Popen(command, env=shell.environment(), stdout=output, stderr=output) as process:
+            try:
+                wait_healthy(process, f"http://127.0.0.1:{port}", log)
+                yield f"http://127.0.0.1:{port}"
+            finally:
+                process.kill()
+
+
+def wait_healthy(process, url, log):
+    end = time.monotonic() + START_LIMIT_S
+    while True:
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            time.sleep(0.05)
+
+
+def totals(url):
+    """Return what the server has counted: prompt tokens computed, tokens predicted."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as response:
+        families = text_string_to_metric_families(response.read().decode())
+    values = {sample.name: sample.value for family in families for sample in family.samples}
+    return values["llamacpp:prompt_tokens_total"], values["llamacpp:tokens_predicted_total"]
+
+
+def grown(url, before):
+    return tuple(round(now - then) for now, then in zip(totals(url), before, strict=True))
+
+
+def asked_lengths_are_hit(records):
+    asked, counted = sum(record.input_asked for record in records), sum(record.usage_input for record in records)
+    assert abs(counted - asked) <= 0.005 * asked
+    assert all(abs(record.usage_input - record.input_asked) <= max(0.01 * record.input_asked, 8) for record in records)
+
+
+def test_a_launched_engine_serves_all_its_points_and_is_gone(shell):
+    shell.write("campaign.toml", f'{FIXED}[[deployment]]\nengine = "llamacpp"\nconcurrency = [1, 4]\n{TINY}')
+    done = shell.run("run", "campaign.toml")
+    assert done.code in {0, 1}, done.err
+    for point in ("llamacpp-c1", "llamacpp-c4"):
+        result, records = done.point(point), done.records(point)
+        counts = result["accounting"]
+        assert (counts["requests"], counts["ok"], counts["warmup"], counts["failed"]) == (REQUESTS, REQUESTS, 3, {})
+        assert {record.usage_output for record in records} == {OUTPUT}
+        asked_lengths_are_hit(records)
+        assert result["identity"]["engine_version"]
+        assert result["failure"] is None
+    (path,) = done.folder.glob("launches/*/launch.json")
+    launch = json.loads(path.read_text())
+    assert (launch["stop"]["left_pids"], launch["stop"]["busy_ports"], launch["failure"]) == ([], [], None)
+    assert shell.processes() == []
+    samples = (done.folder / "points" / "llamacpp-c4" / "samples.jsonl").read_text()
+    assert samples, "the host was sampled"
+
+
+def test_fixed_lengths_are_what_the_server_counts(shell, llama):
+    deployments = "".join(
+        f'[[deployment]]\nname = "{api}"\nengine = "endpoint"\nurl = "{llama}"\napi = "{api}"\nconcurrency = 4\n'
+        for api in ("chat", "completions")
+    )
+    shell.write("campaign.toml", FIXED + deployments)
+    before = totals(llama)
+    done = shell.run("run", "campaign.toml")
+    prompt_tokens, predicted_tokens = grown(llama, before)
+    assert done.code in {0, 1}, done.err
+    records = {api: done.records(f"{api}-c4") for api in ("chat", "completions")}
+    for api, found in records.items():
+        assert len(found) == REQUESTS + 3
+        assert all(record.ok for record in found)
+        asked_lengths_are_hit(found)
+        result = done.point(f"{api}-c4")
+        assert result["metrics"]["input_tokens"]["sum"] == sum(record.usage_input for record in found if record.phase == "profile")
+        assert result["metrics"]["output_tokens"]["sum"] == REQUESTS * OUTPUT
+        assert result["identity"]["model"] == "tiny"
+    assert {record.usage_input for record in records["completions"]} == {INPUT}
+    # Probes are in no record; each of them asks for one token.
+    probes = sum(done.point(f"{api}-c4")["provenance"]["prompts"]["probes"] for api in records)
+    both = [*records["chat"], *records["completions"]]
+    assert predicted_tokens == sum(record.usage_output for record in both) + probes
+    of_probes = prompt_tokens - sum(record.usage_input for record in both)
+    assert probes < of_probes <= probes * INPUT
+
+
+def test_without_probes_the_totals_are_those_of_the_records(shell, llama):
+    rows = [
+        {"messages": [{"role": "user", "content": f"{word} and what then"}, {"role": "user", "content": "and after that"}]}
+        for word in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+    ]
+    shell.write("prompts.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    shell.write_campaign(f'[[deployment]]\nengine = "endpoint"\nurl = "{llama}"\nserved_name = "tiny"\nconcurrency = [1, 3]\n')
+    before = totals(llama)
+    done = shell.run("run", "campaign.toml")
+    records = [*done.records("endpoint-c1"), *done.records("endpoint-c3")]
+    assert len(records) == 2 * 2 * len(rows)
+    assert all(record.ok for record in records), [record.error_text for record in records]
+    assert grown(llama, before) == (sum(record.usage_input for record in records), sum(record.usage_output for record in records))
+    assert {done.point(f"endpoint-c{users}")["provenance"]["prompts"] for users in (1, 3)} == {None}
+    for users in (1, 3):
+        for session in {record.session_id for record in records}:
+            one = [record for record in done.records(f"endpoint-c{users}") if record.session_id == session]
+            first, second = sorted(one, key=lambda record: record.turn)
+            assert second.send_ns >= first.close_ns
+            assert second.usage_input > first.usage_input + first.usage_output, "the answer is part of the next prompt"

@@ -1,0 +1,99 @@
+"""No secret reaches a file, stdout or stderr, whoever repeats it: keys, headers, userinfo, variables, flags, also in the server's words."""
+
+from __future__ import annotations
+
+import json
+import signal
+from base64 import b64encode
+
+import pytest
+
+from ixbench.testing.running import server_process
+
+KEY, HEADER, PASSWORD, VARIABLE, ENGINE, FLAG = (f"{name}-Zq81-{name[::-1]}" for name in ("key", "head", "pass", "vari", "engi", "flag"))
+SECRETS = (KEY, HEADER, PASSWORD, VARIABLE, ENGINE, FLAG)
+ENCODED = b64encode(f"someone:{PASSWORD}".encode()).decode()
+ALL = " ".join((*SECRETS, ENCODED))
+
+
+def nothing_told(shell, *done):
+    """Look through all bytes of all files of the results and through what was printed."""
+    files = {str(path.relative_to(shell.folder)): path.read_bytes() for path in shell.folder.glob("results*/**/*") if path.is_file()}
+    assert len(files) > 5
+    for number, one in enumerate(done):
+        files |= {f"stdout {number}": one.out.encode(), f"stderr {number}": one.err.encode()}
+    told = [(name, secret) for name, content in files.items() for secret in (*SECRETS, ENCODED) if secret.encode() in content]
+    assert told == []
+
+
+@pytest.fixture
+def prompts(shell):
+    shell.write_prompts([f"tell me about number {number}" for number in range(6)])
+
+
+def test_a_server_that_repeats_every_secret(shell, prompts):
+    echo = {"kind": "bad_request", "message": f"I do not like {ALL}"}
+    cut = {"kind": "error_event", "message": f"broken by {ALL}", "error_event_after": 1}
+    shell.write("script.json", json.dumps({"rules": [{"contains": "number 2", "reply": echo}, {"contains": "number 3", "reply": cut}]}))
+    with server_process("--script", str(shell.folder / "script.json")) as server:
+        with_password = server.url.replace("http://", f"http://someone:{PASSWORD}@")
+        shell.write_campaign(
+            f'[[deployment]]\nname = "key"\nengine = "endpoint"\nurl = "{server.url}"\nconcurrency = 1\napi_key_env = "MY_ENTRY"\n'
+            f'headers = {{ X-Team = "{HEADER}" }}\n'
+            f'[[deployment]]\nname = "userinfo"\nengine = "endpoint"\nurl = "{with_password}"\nconcurrency = 1\n'
+        )
+        variables = {"MY_ENTRY": KEY, "DEPLOY_TOKEN": VARIABLE, "ALSO_SECRET": f"{ENGINE}", "OTHER_PASSWORD": FLAG}
+        done = shell.run("run", "campaign.toml", **variables)
+        plan = shell.run("plan", "campaign.toml", "--json", **variables)
+        sent = server.log()
+    assert done.code == 1, done.err
+    assert {request["headers"].get("authorization") for request in sent} == {f"Bearer {KEY}", f"Basic {ENCODED}"}
+    assert {request["headers"].get("x-team") for request in sent} == {HEADER, None}
+    texts = {record.error_text for record in done.records("key-c1") if record.error_text}
+    assert len(texts) == 2
+    assert all("***" in text for text in texts), "the words were kept, the secrets were not"
+    nothing_told(shell, done, plan)
+
+
+def test_an_engine_that_prints_and_repeats_its_secrets(shell, scripted, prompts):
+    flags = scripted(
+        {"default": {"kind": "bad_request", "message": f"I do not like {ALL}"}, "sequence": ["ok"]}, "--say", f"my words: {ENGINE}"
+    )
+    shell.write_campaign(
+        f'[[deployment]]\nengine = "scripted"\nconcurrency = [1]\n{flags}\n[deployment.env]\nHF_TOKEN = "{ENGINE}"\nMODE = "fast"\n'
+    )
+    secrets = {"MY_KEY": KEY, "A_SECRET": HEADER, "A_PASSWORD": PASSWORD, "DEPLOY_TOKEN": VARIABLE, "OTHER_TOKEN": FLAG, "B_AUTH": ENCODED}
+    done = shell.run("run", "campaign.toml", **secrets)
+    assert done.code == 1, done.err
+    (log,) = done.folder.glob("launches/*/engine.log")
+    assert "my words: ***" in log.read_text()
+    launch = json.loads((log.parent / "launch.json").read_text())
+    env = launch["processes"][0]["env"]
+    assert (env["HF_TOKEN"]["value"], env["MODE"]["value"]) == ("***", "fast")
+    nothing_told(shell, done)
+
+
+def test_an_engine_that_dies_with_a_secret_on_its_lips(shell, prompts):
+    flags = json.dumps(["--script", "none.json", "--say", f"HIP out of memory. It was loading {ENGINE} with {FLAG} and {KEY}"])
+    shell.write_campaign(
+        f'[[deployment]]\nengine = "scripted"\nconcurrency = [1]\nflags = {flags}\n[deployment.env]\nHF_TOKEN = "{ENGINE}"\n'
+    )
+    done = shell.run("run", "campaign.toml", A_TOKEN=FLAG, MY_KEY=KEY)
+    assert done.code == 3
+    evidence = done.point("scripted-c1")["failure"]["evidence"]
+    assert evidence == ["line 1: HIP out of memory. It was loading *** with *** and ***"]
+    nothing_told(shell, done)
+
+
+def test_the_command_that_goes_on_shows_no_secret(shell, prompts):
+    shell.write_campaign('[[deployment]]\nengine = "scripted"\nconcurrency = [1]\nflags = ["--ready-after", "600"]\n')
+    words = ("run", "campaign.toml", "--set", f"deployment.scripted.env.HF_TOKEN={ENGINE}", "--results", "results-of-mine")
+    running = shell.start(*words)
+    running.wait_for("starting engine")
+    running.send(signal.SIGINT)
+    done = running.end()
+    assert done.code == 130
+    assert done.err.splitlines()[-1].endswith(
+        "go on with: ixbench run campaign.toml --resume --results results-of-mine --set 'deployment.scripted.env.HF_TOKEN=***'"
+    )
+    nothing_told(shell, done)
