@@ -8,7 +8,7 @@ from ixbench.api._lazy import lazy
 from ixbench.host.contracts.workload import Workload, WorkloadIdentity
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.point import Load
-from ixbench.model.prompt import Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
+from ixbench.model.prompt import BlockLayout, BlockMessage, BlockPrompt, Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
 from ixbench.model.schedule import Anchor, Edge, Phase, PhaseName, Schedule, Session, SessionSource, Turn, TurnGraph
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Anchor",
+    "BlockLayout",
+    "BlockMessage",
+    "BlockPrompt",
     "Duration",
     "Edge",
     "Fault",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from ixbench.host.contracts.engine import RequestSpec
 from ixbench.model.errors import IxbenchError
-from ixbench.model.prompt import Message, MessagesPrompt, SyntheticPrompt, TextPrompt
+from ixbench.model.prompt import BlockPrompt, Message, MessagesPrompt, SyntheticPrompt, TextPrompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ixbench.model.exchange import TurnRequest
     from ixbench.model.prompt import Prompt
     from ixbench.model.schedule import Session
+    from ixbench.replay.prompts.blocks import BlockWriter
     from ixbench.replay.prompts.synthesis import Synthesiser
 
 
@@ -22,21 +23,31 @@ class PromptError(IxbenchError):
     """A prompt cannot be sent the way it is asked for: the point fails with this as its cause."""
 
 
-def spec_of(request: TurnRequest, *, api: Literal["chat", "completions"], model: str, synthesiser: Synthesiser | None) -> RequestSpec:
+def spec_of(
+    request: TurnRequest,
+    *,
+    api: Literal["chat", "completions"],
+    model: str,
+    synthesiser: Synthesiser | None,
+    writer: BlockWriter | None = None,
+) -> RequestSpec:
     """Return the request that a turn makes.
 
     :param synthesiser: makes the text of synthetic prompts; None where the schedule has none.
+    :param writer: makes the messages of prompts of blocks; None where the schedule has none.
     :raises PromptError: if the API cannot carry the prompt, or an answer that it continues is not there.
     """
     turn = request.turn
     if api == "chat":
-        messages = messages_of(request.session, request.index, request.answers, synthesiser)
+        messages = messages_of(request.session, request.index, request.answers, synthesiser, writer)
         return RequestSpec(model=model, api=api, messages=messages, max_tokens=turn.output_tokens, exact_length=turn.exact_length)
     text = _text_of(turn.prompt, synthesiser)
     return RequestSpec(model=model, api=api, prompt=text, max_tokens=turn.output_tokens, exact_length=turn.exact_length)
 
 
-def messages_of(session: Session, index: int, answers: Mapping[int, str], synthesiser: Synthesiser | None) -> tuple[Message, ...]:
+def messages_of(
+    session: Session, index: int, answers: Mapping[int, str], synthesiser: Synthesiser | None, writer: BlockWriter | None = None
+) -> tuple[Message, ...]:
     """Return all messages of a turn: the whole prompt of the turn that it continues, the live answer to it, then its own.
 
     :raises PromptError: if the answer is not there.
@@ -45,6 +56,9 @@ def messages_of(session: Session, index: int, answers: Mapping[int, str], synthe
     at: int | None = index
     while at is not None:
         prompt = session.turns[at].prompt
+        if isinstance(prompt, BlockPrompt):
+            parts.append(_writer_of(writer).messages(prompt))
+            break
         if not isinstance(prompt, MessagesPrompt):
             parts.append((Message(role="user", content=_text_of(prompt, synthesiser)),))
             break
@@ -58,6 +72,12 @@ def messages_of(session: Session, index: int, answers: Mapping[int, str], synthe
     return tuple(message for part in reversed(parts) for message in part)
 
 
+def _writer_of(writer: BlockWriter | None) -> BlockWriter:
+    if writer is None:
+        raise PromptError("a prompt of blocks is to be sent before the server was asked how it counts tokens: call prepare() first")
+    return writer
+
+
 def _text_of(prompt: Prompt, synthesiser: Synthesiser | None) -> str:
     match prompt:
         case TextPrompt():
@@ -66,7 +86,7 @@ def _text_of(prompt: Prompt, synthesiser: Synthesiser | None) -> str:
             if synthesiser is None:
                 raise PromptError("a synthetic prompt is to be sent before the server was asked how it counts tokens: call prepare() first")
             return synthesiser.text(prompt.tokens, prompt.key)
-        case MessagesPrompt():
+        case MessagesPrompt() | BlockPrompt():
             raise PromptError("messages need the chat API; this deployment uses /v1/completions, which takes text")
         case _:
             assert_never(prompt)

@@ -1,72 +1,208 @@
-"""The agentic coding workload: its options, so that campaigns with it can be checked and planned; its replay is not built yet."""
+"""The agentic coding workload: recorded sessions of agents, replayed with their sub-agents and delays under the rules of a preset."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from ixbench.api.workload import Duration, Fault, InputError, OptionsModel, Workload, WorkloadIdentity
+from ixbench.api.workload import Duration, Fault, InputError, OptionsModel, Schedule, Workload, WorkloadIdentity
+from ixbench_plugins.agentx.replay.corpora import BUILTIN, Sampler, find_traces
+from ixbench_plugins.agentx.replay.lanes import FirstPlays
+from ixbench_plugins.agentx.replay.presets import PRESETS, PresetName
+from ixbench_plugins.agentx.replay.schedule import phases_of
 
 if TYPE_CHECKING:
-    from ixbench.api.workload import Load, Schedule
+    from ixbench.api.workload import Load
+    from ixbench_plugins.agentx.replay.corpora import Traces
+    from ixbench_plugins.agentx.replay.presets import Rules
 
-Preset = Literal["agentx", "inferencex-agentx-mvp", "quick"]
-
-DEFAULT_S: dict[Preset, float] = {"agentx": 3600.0, "inferencex-agentx-mvp": 1800.0, "quick": 120.0}
-SHORTEST_S: dict[Preset, float] = {"agentx": 900.0, "inferencex-agentx-mvp": 900.0, "quick": 20.0}
+_CORPUS_SEED = 42
+_NAMES = {
+    "output_cap": "output_cap",
+    "warmup_turns": "warmup_turns",
+    "start_range": "start_range",
+    "idle_cap": "idle_cap_s",
+    "session_idle_cap": "session_idle_cap_s",
+    "end_grace": "end_grace_s",
+}
+"""Options that change a rule, and the rule."""
+_BELOW_LOCKED = frozenset({"output_cap"})
+"""Rules that may be made stricter where the preset has them at all."""
 
 
 class AgentXOptions(OptionsModel):
     """`[workload]` with `use = "agentx"`."""
 
-    preset: Preset = "agentx"
+    preset: PresetName = "agentx"
     """Locked rules by name; "quick" is for trying things and never comparable."""
-    traces: Annotated[str, Field(min_length=1)] = "builtin"
+    traces: Annotated[str, Field(min_length=1)] = BUILTIN
     """Recorded sessions: a file, a folder, "hf:OWNER/NAME", or "builtin" for a generated corpus."""
+    corpus_seed: Annotated[int, Field(ge=0)] | None = None
+    """Draws the built-in corpus; default: `seed`."""
     duration: Duration | None = None
     """Length of the measured phase; the preset's own where it is not given."""
-    seed: Annotated[int, Field(ge=0)] = 42
-    """Chooses where in its recording each session starts."""
+    seed: Annotated[int, Field(ge=0)] | None = None
+    """Chooses where in its recording each session starts; default: 42, with "inferencex-agentx-mvp" a fresh one for each point."""
+    max_context: Annotated[int, Field(ge=1)] | None = None
+    """Leaves out whole traces that need a longer context, in tokens as they are sent. The corpus is then another one."""
+    scale: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Scales all token counts down so that a small server can hold the sessions; only where the preset allows it, and always named."""
+    run_id: Annotated[str, Field(min_length=1)] | None = None
+    """Fixes the markers that make prompts new to the server; default: fresh ones for each point."""
+    override: bool = False
+    """Whether locked rules of the preset may be changed. Such a result is comparable with no other."""
+    output_cap: Annotated[int, Field(ge=1)] | None = None
+    """Most output tokens of a request; the preset decides whether there may be such a cap."""
+    warmup_turns: Annotated[int, Field(ge=0)] | None = None
+    """Requests of one token that each lane sends before the measured phase, beside the primers; locked."""
+    start_range: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]] | None = None
+    """Part of its recording in which a session may start, as shares of its time; locked."""
+    idle_cap: Annotated[Duration, Field(gt=0)] | None = None
+    """Longest time without any request in flight; locked."""
+    session_idle_cap: Annotated[Duration, Field(gt=0)] | None = None
+    """Longest time without a request of one session in flight; locked."""
+    end_grace: Annotated[Duration, Field(ge=0)] | None = None
+    """How long requests in flight may take when the measured phase is over; locked."""
 
     @model_validator(mode="after")
-    def _long_enough(self) -> Self:
-        shortest = SHORTEST_S[self.preset]
-        if self.duration is not None and self.duration < shortest:
-            raise ValueError(f"duration is {self.duration:g} s, and preset '{self.preset}' allows {shortest:g} s or more")
+    def _keeps_to_the_preset(self) -> Self:
+        if self.start_range is not None and self.start_range[0] > self.start_range[1]:
+            raise ValueError("start_range begins after its end; write the smaller share first")
+        if not self.override and (broken := self._broken()):
+            raise ValueError(
+                f"{'; '.join(broken)}; with override = true the rules can be changed, and the result is comparable with no other"
+            )
         return self
 
+    def _broken(self) -> list[str]:
+        """Return which locked rules the options change, in words."""
+        locked = PRESETS[self.preset].rules
+        found = []
+        if self.duration is not None and self.duration < locked.shortest_s:
+            found.append(f"duration is {self.duration:g} s, and preset '{self.preset}' allows {locked.shortest_s:g} s or more")
+        if self.scale != 1.0 and not locked.scalable:
+            found.append(f"scale is {self.scale:g}, and preset '{self.preset}' locks the recorded token counts")
+        for option, rule in _NAMES.items():
+            value, own = getattr(self, option), getattr(locked, rule)
+            if value is None or value == own or (option in _BELOW_LOCKED and own is not None and value < own):
+                continue
+            allowed = "allows none" if own is None else f"locks it at {_told(own)}"
+            found.append(f"{option} is {_told(value)}, and preset '{self.preset}' {allowed}")
+        return found
+
     @property
-    def seconds(self) -> float:
-        """Length of the measured phase."""
-        return DEFAULT_S[self.preset] if self.duration is None else self.duration
+    def rules(self) -> Rules:
+        """The preset's rules, with what the options change."""
+        locked = PRESETS[self.preset].rules
+        changed: dict[str, Any] = {rule: getattr(self, option) for option, rule in _NAMES.items() if getattr(self, option) is not None}
+        if self.duration is not None:
+            changed["duration_s"] = self.duration
+        if self.max_context is not None:
+            changed["max_context"] = self.max_context
+        return replace(locked, **changed)
+
+    @property
+    def title(self) -> str:
+        """Name and version of the preset, and all that makes the replay another one than it asks for."""
+        title = PRESETS[self.preset].title
+        if self.scale != 1.0:
+            title += f"+scale{self.scale:g}"
+        if self.override and (broken := self._broken()):
+            names = [text.partition(" is ")[0] for text in broken if not text.startswith("scale")]
+            title += "".join(f"+override({name})" for name in names) or "+override"
+        return title
+
+    @property
+    def traces_seed(self) -> int:
+        """What draws the built-in corpus."""
+        if self.corpus_seed is not None:
+            return self.corpus_seed
+        return _CORPUS_SEED if self.seed is None else self.seed
+
+
+def _told(value: object) -> str:
+    return f"[{value[0]:g}, {value[1]:g}]" if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 class AgentX(Workload[AgentXOptions]):
     """Recorded agentic coding sessions, replayed with their delays."""
 
     name: ClassVar[str] = "agentx"
-    summary: ClassVar[str] = "agentic coding sessions (checked and planned only: replay is not part of this version)"
+    summary: ClassVar[str] = "recorded agentic coding sessions, with their sub-agents, delays and shared prefixes"
     Options = AgentXOptions
     agentic: ClassVar[bool] = True
     default_axis: ClassVar[str] = "p90"
 
     def schedule(self, options: AgentXOptions, load: Load, *, key: str) -> Schedule:
-        """Refuse: there is no replay of agentic traces in this version."""
-        del options, load, key
-        raise InputError(
-            Fault(
-                where="workload 'agentx'",
-                problem="replay of agentic traces is not part of this version, which can only check and plan it",
-                advice="run the workload 'fixed' or 'prompts'",
+        """Return primers, warm-up and the measured phase."""
+        if load.concurrency is None:
+            raise InputError(
+                Fault(
+                    where="workload agentx",
+                    problem="replays sessions in lanes, and a rate is given",
+                    allowed="concurrency = [...]",
+                )
             )
+        rules, traces = options.rules, find_traces(options.traces, seed=options.traces_seed)
+        sampler = Sampler(traces, scale=options.scale, output_cap=rules.output_cap, max_context=rules.max_context)
+        seed = rules.seed if options.seed is None else options.seed
+        first = FirstPlays.draw(
+            sampler,
+            lanes=load.concurrency,
+            run_id=options.run_id or key,
+            seed=_fresh(key) if seed is None else seed,
+            start_range=rules.start_range,
         )
+        return Schedule(phases=phases_of(rules, first), facts=self._facts(options, traces, seed))
 
     def identity(self, options: AgentXOptions) -> WorkloadIdentity:
-        """Return the preset; no corpus was read."""
-        return WorkloadIdentity(preset=options.preset)
+        """Return the preset with its version, and the hash of the corpus."""
+        corpus = find_traces(options.traces, seed=options.traces_seed).hash
+        if options.max_context is not None:
+            corpus += f"+max_context={options.max_context}"
+        return WorkloadIdentity(preset=options.title, corpus=corpus)
 
     def estimate_s(self, options: AgentXOptions, load: Load) -> float | None:
         """Return the measured phase's length; warm-up comes on top and depends on the engine."""
         del load
-        return options.seconds
+        return options.rules.duration_s
+
+    def _facts(self, options: AgentXOptions, traces: Traces, seed: int | None) -> dict[str, str | int | float | bool | None]:
+        rules = options.rules
+        return {
+            "preset": options.title,
+            "corpus": traces.hash,
+            "traces": traces.source,
+            "trace_count": traces.count,
+            "comparable": _incomparable(options, traces) is None,
+            "not_comparable_since": _incomparable(options, traces),
+            "duration_s": rules.duration_s,
+            "seed": seed,
+            "start_from_share": rules.start_range[0],
+            "start_to_share": rules.start_range[1],
+            "warmup_turns": rules.warmup_turns,
+            "idle_cap_s": rules.idle_cap_s,
+            "session_idle_cap_s": rules.session_idle_cap_s,
+            "end_grace_s": rules.end_grace_s,
+            "output_cap_tokens": rules.output_cap,
+            "max_context_tokens": rules.max_context,
+            "scale": options.scale,
+        }
+
+
+def _incomparable(options: AgentXOptions, traces: Traces) -> str | None:
+    """Return why no other result may be compared with this one, or None where those of equal identity may."""
+    if options.override and options.title != PRESETS[options.preset].title:
+        return "locked rules of the preset were changed"
+    if options.preset == "quick":
+        return "the preset quick is for trying things"
+    return None if traces.pinned else "the corpus is not one that everyone has"
+
+
+def _fresh(key: str) -> int:
+    """Return a seed that is as fresh as the key."""
+    import hashlib
+
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4])

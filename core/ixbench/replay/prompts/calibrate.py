@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ixbench.host.contracts.engine import RequestSpec
-from ixbench.model.prompt import Message, SyntheticPrompt
+from ixbench.model.prompt import BlockPrompt, Message, SyntheticPrompt
 from ixbench.replay.graph import source_of
+from ixbench.replay.prompts.block_framing import learn_blocks
 from ixbench.replay.prompts.local_tokenizer import LocalTokenizer
 from ixbench.replay.prompts.synthesis import Synthesiser
 from ixbench.replay.prompts.vocabulary import CalibrationError, calmed, learn
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from ixbench.model.exchange import Exchange
     from ixbench.model.schedule import Phase, Schedule, Session, Turn
+    from ixbench.replay.prompts.blocks import BlockWriter
     from ixbench.replay.prompts.vocabulary import Vocabulary
     from ixbench.replay.target import HttpTarget
 PROBE_LIMIT_S = 600.0
@@ -28,6 +31,8 @@ _ALLOWED_SHARE = 0.01
 _ALLOWED_TOKENS = 8
 _ALLOWED_SUM_SHARE = 0.005
 _ROUNDS = 4
+_BLOCK_LENGTHS = (256, 2048)
+"""Lengths at which words are tried before they are put into blocks."""
 
 
 class Ask(Protocol):
@@ -53,6 +58,8 @@ class Calibration:
     """Tokens counted less tokens asked, for each of them."""
     probes: int
     """Requests that it took; none of them is in any record."""
+    writer: BlockWriter | None = None
+    """Makes messages of blocks; None until a schedule had such prompts."""
 
     def facts(self) -> dict[str, object]:
         """Return what a result should say about it."""
@@ -66,6 +73,7 @@ class Calibration:
             "verified_tokens": list(self.lengths),
             "errors_tokens": list(self.errors),
             "probes": self.probes,
+            "template_tokens": asdict(self.writer.framing) if self.writer is not None else None,
         }
 
 
@@ -88,12 +96,20 @@ class _Prober:
 
         :raises CalibrationError: if it reports none.
         """
-        self.probes += 1
         target = self._target
         if target.api == "chat":
-            spec = RequestSpec(model=target.model, api="chat", messages=(Message(role="user", content=text),), max_tokens=1)
-        else:
-            spec = RequestSpec(model=target.model, api="completions", prompt=text, max_tokens=1)
+            return await self.count_messages((Message(role="user", content=text),))
+        return await self._counted(RequestSpec(model=target.model, api="completions", prompt=text, max_tokens=1))
+
+    async def count_messages(self, messages: tuple[Message, ...]) -> int:
+        """Return the same for messages.
+
+        :raises CalibrationError: if the server reports none.
+        """
+        return await self._counted(RequestSpec(model=self._target.model, api="chat", messages=messages, max_tokens=1))
+
+    async def _counted(self, spec: RequestSpec) -> int:
+        self.probes += 1
         exchange = await self._ask(spec, f"probe-{self._run}-{self.probes}", limit_s=self._limit_s)
         if exchange.usage_input is not None:
             return exchange.usage_input
@@ -115,18 +131,39 @@ async def calibrate(schedule: Schedule, ask: Ask, target: HttpTarget, *, known: 
 
     :raises CalibrationError: if the server gives no usable counts, or a length cannot be hit within 1 % or 8 tokens.
     """
-    lengths = wanted_lengths(schedule)
-    if not lengths or (known is not None and known.exact and min(known.lengths) <= lengths[0] and lengths[-1] <= max(known.lengths)):
-        return known
+    lengths, blocks = wanted_lengths(schedule), has_blocks(schedule)
+    if blocks and target.api != "chat":
+        raise CalibrationError("prompts of agents are messages, which need the chat API; this deployment uses /v1/completions")
+    lengths = tuple(sorted({*lengths, *_BLOCK_LENGTHS})) if blocks else lengths
     prober = _Prober(ask, target, limit_s=min(PROBE_LIMIT_S, schedule.request_limit_s, target.request_limit_s))
-    source: Literal["server", "tokenizer"] = "server"
-    if known is not None:
-        synthesiser, source = known.synthesiser, known.source
-    else:
-        local = LocalTokenizer.load(target.tokenizer) if target.tokenizer is not None else None
-        source = "server" if local is None else "tokenizer"
-        synthesiser = Synthesiser(await (learn(prober.count) if local is None else _learn_locally(local, prober)))
-    return await _verified(synthesiser, lengths, prober, source)
+    if lengths and not _covers(known, lengths):
+        source: Literal["server", "tokenizer"] = "server"
+        if known is not None:
+            synthesiser, source = known.synthesiser, known.source
+        else:
+            local = LocalTokenizer.load(target.tokenizer) if target.tokenizer is not None else None
+            source = "server" if local is None else "tokenizer"
+            synthesiser = Synthesiser(await (learn(prober.count) if local is None else _learn_locally(local, prober)))
+        known = await _verified(synthesiser, lengths, prober, source)
+    if blocks and known is not None and known.writer is None:
+        writer = await learn_blocks(known.synthesiser, prober)
+        known = replace(known, writer=writer, probes=max(prober.probes, known.probes))
+    return known
+
+
+def _covers(known: Calibration | None, lengths: tuple[int, ...]) -> bool:
+    """Say whether what is known holds for all these lengths."""
+    return known is not None and known.exact and min(known.lengths) <= lengths[0] and lengths[-1] <= max(known.lengths)
+
+
+def has_blocks(schedule: Schedule) -> bool:
+    """Say whether there are prompts of blocks among the first ones."""
+    return any(
+        isinstance(turn.prompt, BlockPrompt)
+        for phase in schedule.phases
+        for session in islice(_first_sessions(phase), 1)
+        for turn in _first_turns(session)
+    )
 
 
 def wanted_lengths(schedule: Schedule) -> tuple[int, ...]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from ixbench.replay.prompts.vocabulary import CalibrationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ixbench.replay.prompts.vocabulary import Vocabulary
 
 _RING_WORDS = 1 << 15
@@ -59,6 +61,26 @@ class Synthesiser:
             marker.append(vocabulary.words[choice])
         body = self._stretch(digest % _RING_WORDS, count - len(marker))
         return " ".join((lead, *marker)) + body + "".join(" " + word for word in fill)
+
+    @property
+    def places(self) -> int:
+        """How many different stretches of words there are to begin with."""
+        return _RING_WORDS
+
+    def words(self, start: int, tokens: int) -> str:
+        """Return words of so many tokens to follow a text, always the same ones from one of the `places`."""
+        count, fill = self._parts(round(tokens / self.slope))
+        return self._stretch(start, count) + "".join(" " + word for word in fill)
+
+    def stretches(self, starts: Sequence[int], tokens: int) -> list[str]:
+        """Return the same for many places; a slice each where that is possible."""
+        count, fill = self._parts(round(tokens / self.slope))
+        if fill:
+            return [self.words(start, tokens) for start in starts]
+        ring, places = self._ring, self._starts
+        return [
+            ring[places[start] : places[start + count]] if start + count <= _RING_WORDS else self._stretch(start, count) for start in starts
+        ]
 
     def _stretch(self, start: int, count: int) -> str:
         """Return `count` words of the ring from `start` on, each with a space before it."""
