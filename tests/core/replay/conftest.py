@@ -165,7 +165,7 @@ def phase():
     """Return a function that makes a phase of the sessions that a function yields."""
 
     def make(sessions, *, lanes: int | None = 1, name: str = "profile", **fields: Any) -> Phase:
-        factory = sessions if callable(sessions) else partial(iter, tuple(sessions))
+        factory = sessions if sessions is None or callable(sessions) else partial(iter, sessions)
         return Phase(name=name, sessions=factory, lanes=lanes, **fields)
 
     return make
