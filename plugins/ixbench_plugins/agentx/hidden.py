@@ -83,9 +83,11 @@ def split_agents(requests: Sequence[Request], rules: HiddenRules) -> Agents:
         chains.place(request)
     seams = chains.merge(rules)
     live = [chain for chain in chains.chains if not chain.merged]
-    # The first request founds the first chain, and nothing can be joined in front of that.
     for chain in live:
-        chain.requests.sort(key=_by_time)
+        # Requests that started at one time stay as they were joined; behind a preamble the file's order counts, as in the reference.
+        in_file_order = chain is live[0] and preamble
+        chain.requests.sort(key=_by_time if in_file_order else lambda request: request.start_s)
+    # The first request founds the first chain, and nothing can be joined in front of that.
     detected = tuple(live[0].requests) if live else ()
     workers = sorted(live[1:], key=lambda chain: _by_time(chain.requests[0]))
     return Agents(main=(*preamble, *detected), detected=detected, workers=tuple(workers), seams=seams)

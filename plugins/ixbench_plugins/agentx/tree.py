@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,22 +57,25 @@ class _Spawns:
     """Puts children with the same spawning and the same waiting turn of the root together."""
 
     def __init__(self, root: Stream) -> None:
-        # In file order, as times never fall in a file.
         self._root = root.requests
+        # In file order, which is not always that of the turns: of requests that started at one time a later one may come first.
+        places = sorted((request.index, turn) for turn, request in enumerate(root.requests))
+        self._indices = [index for index, _ in places]
+        self._turns = [turn for _, turn in places]
+        self._last_turns = list(accumulate(self._turns, max))
         self._branches: list[Branch] = []
         self._places: dict[tuple[int, int | None], int] = {}
 
     def before(self, index: int) -> int | None:
         """Return the last turn of the root before a place in the file."""
-        turn = bisect_left(self._root, index, key=lambda request: request.index)
-        return turn - 1 if turn else None
+        place = bisect_left(self._indices, index)
+        return self._last_turns[place - 1] if place else None
 
     def add(self, name: str, index: int, start_s: float, end_s: float, children: Sequence[str]) -> None:
         """Add the streams of one child: spawned at a place in the file, waited for by the first later turn that starts at its end."""
         spawn = self.before(index) or 0
-        later = bisect_right(self._root, index, key=lambda request: request.index)
-        waiting = (turn for turn in range(later, len(self._root)) if self._root[turn].start_s + EPSILON_S >= end_s)
-        join = next(waiting, None)
+        later = self._turns[bisect_right(self._indices, index) :]
+        join = next((turn for turn in later if self._root[turn].start_s + EPSILON_S >= end_s), None)
         place = self._places.get((spawn, join))
         if place is None:
             self._places[spawn, join] = len(self._branches)

@@ -173,7 +173,7 @@ def test_what_holds_for_any_list(weka, rows):
     assert found.main[0].index == 0
     assert len(found.main) - len(found.detected) in (0, 1)
     for agent in (found.main, *(worker.requests for worker in found.workers)):
-        times = [(request.start_s, request.index) for request in agent]
+        times = [request.start_s for request in agent]
         assert times == sorted(times)
     firsts = [(worker.requests[0].start_s, worker.requests[0].index) for worker in found.workers]
     assert firsts == sorted(firsts)
