@@ -49,7 +49,7 @@ def interrupted(shell, done, *, sealed):
 def test_while_the_engine_starts(shell, campaign):
     campaign(None, "--ready-after", "600")
     running = shell.start("run", "campaign.toml")
-    running.wait_for("starting engine")
+    running.wait_for("starting")
     running.wait_for(lambda: any(path.read_text() for path in running.results.glob("*/launches/*/engine.log")))
     running.send(signal.SIGINT)
     done = running.end()
@@ -64,7 +64,7 @@ def test_while_prompt_lengths_are_learnt(shell, scripted):
     flags = scripted({"sequence": ["ok"], "default": "hang_before_head"})
     shell.write("campaign.toml", f'schema = 1\n[workload]\nuse = "fixed"\n{DEPLOYMENT}{flags}')
     running = shell.start("run", "campaign.toml")
-    running.wait_for("preparing prompts")
+    running.wait_for("preparing")
     running.send(signal.SIGINT)
     interrupted(shell, running.end(), sealed=())
 

@@ -231,7 +231,7 @@ def test_stdout_holds_results_and_stderr_progress(done, folder):
     assert lines[-1] == f"results: results/{folder.name}"
     for number, point in enumerate(POINTS, 1):
         said = [line for line in lines if line.startswith(f"[{number}/2] {point}: ")]
-        assert [line.partition(": ")[2].partition(",")[0] for line in said[-3:]] == ["preparing prompts", "measuring", "valid*"]
+        assert [line.partition(": ")[2].partition(",")[0] for line in said[-3:]] == ["preparing", "measuring", "valid*"]
     assert "\x1b" not in done.err
     assert not any(line in done.out for line in lines)
 

@@ -89,7 +89,7 @@ def test_the_command_that_goes_on_shows_no_secret(shell, prompts):
     shell.write_campaign('[[deployment]]\nengine = "scripted"\nconcurrency = [1]\nflags = ["--ready-after", "600"]\n')
     words = ("run", "campaign.toml", "--set", f"deployment.scripted.env.HF_TOKEN={ENGINE}", "--results", "results-of-mine")
     running = shell.start(*words)
-    running.wait_for("starting engine")
+    running.wait_for("starting")
     running.send(signal.SIGINT)
     done = running.end()
     assert done.code == 130

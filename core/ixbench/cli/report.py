@@ -34,7 +34,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.report.load import is_run_folder, load_runs
     from ixbench.report.recompute import recompute
     from ixbench.report.settings import read_overrides
-    from ixbench.report.write import write_reports
+    from ixbench.report.write import terminal_columns, write_reports
     from ixbench.store.folder import RunReader
 
     host = load_host()
@@ -49,7 +49,8 @@ def _run(arguments: argparse.Namespace) -> int:
             for path, view in zip(paths, views, strict=True)
         )
     out = arguments.out or (RunReader(paths[0]).reports if len(paths) == 1 and is_run_folder(paths[0]) else Path("reports"))
-    written = write_reports(views, names, host, out, options=overrides.options, where="--use" if arguments.use else "[report] use")
+    where = "--use" if arguments.use else "[report] use"
+    written = write_reports(views, names, host, out, options=overrides.options, where=where, columns=terminal_columns())
     for text in written.shown:
         print(text.rstrip("\n"))
     for file in written.files:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from ixbench.campaign.keypath import KeyPath
     from ixbench.host.host import Host
     from ixbench.model.run import RunView
+
+_READABLE_COLUMNS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +46,18 @@ def write_reports(
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     where: str = "[report] use",
+    columns: int | None = None,
 ) -> WrittenReports:
     """Render the reporters named and write each artifact into the folder `out`, in one step each.
 
     :param options: options by reporter, checked before anything is written.
     :param where: what names the reporters, for messages.
+    :param columns: width of the terminal that shown texts go to, for reporters with an option `width` that was not set.
     :raises InputError: for unknown reporters, options that are not allowed, or a folder that cannot be written.
     """
     chosen = choose_reporters(names, host, where=where)
-    prepared = [(item, item_options) for item, item_options in zip(chosen, _checked_options(chosen, options or {}), strict=True)]
+    given = {item.reporter.name: _fitted(item, (options or {}).get(item.reporter.name, {}), columns) for item in chosen}
+    prepared = [(item, item_options) for item, item_options in zip(chosen, _checked_options(chosen, given), strict=True)]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -76,6 +83,19 @@ def write_reports(
             if artifact.show:
                 shown.append(content.decode(errors="replace"))
     return WrittenReports(files=tuple(files.values()), shown=tuple(shown), failures=tuple(failures))
+
+
+def terminal_columns() -> int | None:
+    """Return the columns of the terminal that stdout goes to, at most as many as are easy to read; None for a file or a pipe."""
+    return min(shutil.get_terminal_size().columns, _READABLE_COLUMNS) if sys.stdout.isatty() else None
+
+
+def _fitted(item: ChosenReporter, options: Mapping[str, Any], columns: int | None) -> Mapping[str, Any]:
+    if columns is None or "width" in options or "width" not in item.reporter.Options.model_fields:
+        return options
+    fitted = {**options, "width": columns}
+    _, faults = check(item.reporter.Options, fitted, lambda _: "")
+    return options if faults else fitted
 
 
 def _checked_options(chosen: Sequence[ChosenReporter], options: Mapping[str, Mapping[str, Any]]) -> list[Any]:

@@ -130,13 +130,14 @@ def stops_growing(results: Sequence[PointResult]) -> bool:
     """Say whether the last doubling of the load was worth nothing: output throughput grew by less than 5 %, or there was none."""
     if not results:
         return False
-    last = _output_rate(results[-1])
+    last = output_rate(results[-1])
     if results[-1].failure is not None or not last:
         return True
-    return len(results) > 1 and last < (_output_rate(results[-2]) or 0.0) * GROWTH
+    return len(results) > 1 and last < (output_rate(results[-2]) or 0.0) * GROWTH
 
 
-def _output_rate(result: PointResult) -> float | None:
+def output_rate(result: PointResult) -> float | None:
+    """Return the output tokens a second of a point, or None where it has none."""
     rate = result.metrics.get("throughput_tok_s")
     return rate.get("output") if isinstance(rate, dict) else None
 

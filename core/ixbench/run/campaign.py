@@ -17,7 +17,7 @@ from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
 from ixbench.plan.show import counted, plan_notes
 from ixbench.report.load import load_run
-from ixbench.report.write import write_reports
+from ixbench.report.write import terminal_columns, write_reports
 from ixbench.run.interrupt import interruptible
 from ixbench.run.loop import RunLoop
 from ixbench.run.preflight import check_runnable, pending_launches, simulated_points
@@ -209,7 +209,8 @@ def _announce(campaign: Campaign, plan: Plan, work: _Work, folder: RunFolder, sa
 def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
     """Write the reports of the folder and print what is meant for the terminal."""
     view = load_run(folder.path)
-    written = write_reports([view], campaign.report.use, host, folder.reports, where=f"{campaign.where}: report.use")
+    where = f"{campaign.where}: report.use"
+    written = write_reports([view], campaign.report.use, host, folder.reports, where=where, columns=terminal_columns())
     for text in written.shown:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
     sys.stdout.flush()

@@ -16,6 +16,7 @@ from ixbench.launch.errors import EngineError
 from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, PointStarted
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
+from ixbench.run.bench import output_rate
 from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
 from ixbench.run.state import FINAL_PHASES, STAGE_OF_VERDICT
 
@@ -182,6 +183,7 @@ class RunLoop:
         self.results.append(result)
         state = job.state
         state.seconds = seconds
+        state.rate_tok_s = output_rate(result)
         state.detail = _detail(result)
         state.enter("failed" if result.failure is not None else STAGE_OF_VERDICT[result.verdict.status])
         self.view.changed(state)

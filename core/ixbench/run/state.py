@@ -49,6 +49,8 @@ class PointState:
     """Last log line of a starting engine, or why the point is not valid."""
     seconds: float | None = None
     """How long the finished point took."""
+    rate_tok_s: float | None = None
+    """Output tokens a second of the finished point."""
 
     @property
     def phase(self) -> PointPhase:
@@ -86,7 +88,9 @@ class PointState:
 
     @property
     def output_tok_s(self) -> float | None:
-        """Output tokens a second so far in the phase, of the requests that ended."""
+        """Output tokens a second: of the finished point, else so far in the phase, of the requests that ended."""
+        if self.stage in FINAL_PHASES:
+            return self.rate_tok_s
         elapsed = self.elapsed_s
         return self.load.output_tokens / elapsed if self.load is not None and elapsed > 0 and self.phase in LOAD_PHASES else None
 

@@ -19,15 +19,20 @@ if TYPE_CHECKING:
 
 SHOWN = 24
 """Rows of the live table: more points than this, or than the terminal has lines for, scroll with the running one in sight."""
-_FRAME_LINES = 9
+_FRAME_LINES = 7
 """Lines of the table beside its rows, a wrapped title and caption included."""
 _DETAIL_CHARACTERS = 100
+_WIDTHS = {"state": 10, "progress": 8, "requests": 8, "out tok/s": 9, "errors": 6, "left": 7}
+"""Least widths of the columns: those of usual values, so that the table stands still while they change."""
+_DISPENSABLE = ("left", "progress", "errors")
+"""Columns that go where the terminal is too narrow, in this order."""
+_SHORTEST_NAME = 12
 
 _LABEL = {
     "waiting": "waiting",
     "connecting": "connecting",
-    "starting": "starting engine",
-    "preparing": "preparing prompts",
+    "starting": "starting",
+    "preparing": "preparing",
     "simulating": "simulating",
     "warmup": "warm-up",
     "profile": "measuring",
@@ -104,11 +109,16 @@ class PlainView:
     def going_on(self, point: PointState) -> None:
         """Print how far the point is."""
         number = list(self._state.points).index(point.id) + 1
-        _, phase, progress, requests, rate, errors, left = _row(point)
-        parts = [f"[{number}/{len(self._state.points)}] {point.id}: {phase}", progress]
-        parts += [f"{requests} requests" if requests else "", f"{rate} output tok/s" if rate else ""]
-        parts += [f"{errors} failed" if errors else "", f"about {left} left" if left else ""]
-        self.say(", ".join(part for part in parts if part))
+        row = _row(point)
+        words = {
+            "progress": "{}",
+            "requests": "{} requests",
+            "out tok/s": "{} output tok/s",
+            "errors": "{} failed",
+            "left": "about {} left",
+        }
+        parts = [text.format(row[column]) for column, text in words.items() if row[column]]
+        self.say(", ".join((f"[{number}/{len(self._state.points)}] {point.id}: {row['state']}", *parts)))
 
     def say(self, text: str) -> None:
         """Print one line; a reader who has gone is no reason to end a run."""
@@ -133,11 +143,15 @@ class LiveView:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Stop showing; the last picture stays."""
-        self._live.refresh()
-        self._live.stop()
+        with suppress(OSError):
+            self._live.refresh()
+            self._live.stop()
+            self._console.print()
 
     def changed(self, point: PointState) -> None:
-        """Do nothing: the next redraw shows it."""
+        """Print why a point is of no use; all else is seen at the next redraw."""
+        if point.stage in {"failed", "invalid"}:
+            self.say(f"{point.id}: {_LABEL[point.stage]}, {point.detail}")
 
     def going_on(self, point: PointState) -> None:
         """Do nothing: it is seen."""
@@ -150,17 +164,23 @@ class LiveView:
             self._console.print(Text(text))
 
     def _render(self) -> RenderableType:
+        from rich.box import SIMPLE_HEAD
         from rich.table import Table
         from rich.text import Text
 
         state = self._state
-        table = Table(title=Text(state.title), caption=Text(self._caption()), expand=False)
-        table.add_column("point", no_wrap=True)
-        table.add_column("state", no_wrap=True)
-        for column in ("progress", "requests", "output tok/s", "errors", "left"):
-            table.add_column(column, justify="right", no_wrap=True)
-        for point in self._window():
-            table.add_row(*map(Text, _row(point)), style=_STYLE.get(point.phase, ""))
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        table.title, table.title_justify = Text(state.title), "left"
+        table.caption, table.caption_justify = Text(self._caption()), "left"
+        points = self._window()
+        name_width, columns = _fit(max(len(point.id) for point in points), self._console.width)
+        table.add_column("point", no_wrap=True, min_width=name_width)
+        for column in columns:
+            table.add_column(column, justify="left" if column == "state" else "right", no_wrap=True, min_width=_WIDTHS[column])
+        for point in points:
+            row = _row(point)
+            cells = [_shortened(point.id, name_width), *(row[column] for column in columns)]
+            table.add_row(*map(Text, cells), style=_STYLE.get(point.phase, ""))
         return table
 
     def _caption(self) -> str:
@@ -185,24 +205,41 @@ class LiveView:
         return points[first : first + shown]
 
 
-def _row(point: PointState) -> tuple[str, str, str, str, str, str, str]:
+def _fit(name_width: int, columns: int) -> tuple[int, list[str]]:
+    """Return the width of the names and the columns beside them that have room."""
+    shown, dispensable = list(_WIDTHS), list(_DISPENSABLE)
+    while True:
+        room = columns - sum(_WIDTHS[name] + 2 for name in shown)
+        if room >= min(name_width, _SHORTEST_NAME) or not dispensable:
+            return min(name_width, max(room, _SHORTEST_NAME)), shown
+        shown.remove(dispensable.pop(0))
+
+
+def _shortened(name: str, width: int) -> str:
+    """Return a name whose end, which tells points of a deployment apart, is kept."""
+    return name if len(name) <= width else f"…{name[len(name) - width + 1 :]}"
+
+
+def _row(point: PointState) -> dict[str, str]:
+    """Return what there is to say about a point, by column."""
     share, left, rate, load = point.share, point.left_s, point.output_tok_s, point.load
     progress = f"{share:.0%}" if share is not None else ""
     if point.phase in {"connecting", "starting", "preparing"}:
         progress = format_duration(point.elapsed_s)
+    elif point.seconds is not None:
+        progress = format_duration(point.seconds)
     requests, errors = "", ""
     if load is not None:
         requests = f"{load.done}/{load.expected}" if load.expected else str(load.done)
         errors = str(sum(load.failed.values()) or "")
-    return (
-        point.id,
-        _LABEL[point.phase],
-        progress,
-        requests,
-        f"{rate:,.0f}" if rate else "",
-        errors,
-        format_duration(left) if left is not None else "",
-    )
+    return {
+        "state": _LABEL[point.phase],
+        "progress": progress,
+        "requests": requests,
+        "out tok/s": f"{rate:,.0f}" if rate else "",
+        "errors": errors,
+        "left": format_duration(left) if left is not None else "",
+    }
 
 
 def make_view(state: RunState) -> View:
