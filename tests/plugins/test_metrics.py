@@ -117,6 +117,15 @@ def test_answers_without_usage_have_latencies_but_no_rates():
     assert metrics["cache_hit_share"]["measured"] is None
 
 
+def test_the_theoretical_hit_share_is_that_of_the_blocks_of_successes():
+    sizes = [(100, 90, None), (50, 0, None), (1000, 0, "http_status"), (None, None, None)]
+    records = [
+        sample_record(f"r{number}", prompt_blocks=blocks, hit_blocks=hits, failure=failure)
+        for number, (blocks, hits, failure) in enumerate(sizes)
+    ]
+    assert measure(sample_measurement(records), METRICS)["cache_hit_share"]["theoretical"] == 90 / 150
+
+
 def test_a_task_is_a_tree_whose_requests_all_succeeded():
     records = [
         sample_record("a1", tree_id="a", send_s=0),

@@ -25,10 +25,12 @@ def _counts(count: Callable[[RequestRecord], int | None]) -> Callable[[Measureme
 
 
 def _cache_hits(measurement: Measurement) -> dict[str, MetricValue]:
-    """Return the measured share; the other two sources join it where a corpus and server counters are there."""
+    """Return the measured share, and the corpus's own where it knows its blocks; the server's joins it where its counters are read."""
     sums = measure.token_sums(measurement)
     measured = None if sums.cached is None or not sums.input else sums.cached / sums.input
-    return {"measured": measured, "theoretical": None, "server": None}
+    known = [record for record in measurement.successes if record.prompt_blocks is not None and record.hit_blocks is not None]
+    blocks, hits = (sum(getattr(record, name) for record in known) for name in ("prompt_blocks", "hit_blocks"))
+    return {"measured": measured, "theoretical": hits / blocks if blocks else None, "server": None}
 
 
 TOKENS: tuple[Metric, ...] = (
@@ -61,7 +63,8 @@ TOKENS: tuple[Metric, ...] = (
         unit="share",
         better="higher",
         definition="Cached prompt tokens / prompt tokens. measured: from the answers' usage, where an answer that leaves the field out "
-        "counts as nothing cached; theoretical: what an infinite cache would give on this corpus; server: by the server's own counters.",
+        "counts as nothing cached; theoretical: what an infinite cache would give on this corpus, in whole blocks; "
+        "server: by the server's own counters.",
         compute=_cache_hits,
         needs=("usage", "cached_tokens"),
     ),
