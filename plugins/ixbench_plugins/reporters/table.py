@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate
 from ixbench_plugins.reporters.points import KINDS, LATENCIES, PERCENTILES, THIN_NOTE, PointRow, definitions, point_rows, sentences_of
 from ixbench_plugins.reporters.text import MISSING, clean, escape, json_text, markdown_list, markdown_table
-from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, SIMULATED_NOTE
+from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, simulated_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -133,7 +133,7 @@ def _markdown(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) -> I
     headers += ("tok/s/GPU", "tok/s", "output tok/s", "requests/s", "in flight", "ok / requests")
     table = [_markdown_row(row, axis, several=several) for row in rows]
     yield from markdown_table(headers, table, right=range(_FIRST_NUMBER, len(headers)))
-    notes = [SIMULATED_NOTE] if simulated else []
+    notes = simulated_notes(row.point for row in rows)
     notes += sentences_of(rows)
     notes += [f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing]
     if any(row.is_thin(name, percentile) for row in rows for name in LATENCIES for percentile in PERCENTILES):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import format_hourly, format_latency, format_rate, format_usd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ixbench.api.report import BestLatency, Ladder, LadderRung, PointResult, Quote, RunView
 
@@ -180,9 +180,22 @@ def _latencies(ladder: Ladder) -> list[tuple[str, BestLatency]]:
     return [(name, found) for name, found in (("TTFT", ladder.best_ttft), ("TPOT", ladder.best_tpot)) if found is not None]
 
 
+def simulated_notes(points: Iterable[PointResult]) -> list[str]:
+    """Return what must stand beside simulated numbers: that they are, and how far each model behind them can be trusted."""
+    models: dict[str, None] = {}
+    found = False
+    for point in points:
+        if point.evidence == "simulated":
+            found = True
+            engine = point.provenance.get("engine")
+            if isinstance(engine, dict) and {"profile", "summary"} <= engine.keys():
+                models[f"{engine['profile']}: {engine['summary']}."] = None
+    return [SIMULATED_NOTE, *models] if found else []
+
+
 def notes(ladder: Ladder) -> list[str]:
     """Return what the reader must not miss: first that it was simulated, then differences that were let pass, then the ladder's notes."""
-    simulated = [SIMULATED_NOTE] if ladder.evidence == "simulated" else []
+    simulated = simulated_notes([member.result for curve in ladder.curves for member in curve.members])
     return [*simulated, *(f"Let pass on demand: {text}" for text in ladder.mismatches), *ladder.notes]
 
 
