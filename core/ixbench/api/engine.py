@@ -39,6 +39,7 @@ from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, HostMemory, OptionsModel, Size
     from ixbench.replay.virtual import VirtualClock
+    from ixbench.replay.wire import ReplayTransport
 
 __all__ = [
     "CHUNK_KINDS",
@@ -72,6 +73,7 @@ __all__ = [
     "ProcessPlan",
     "Quote",
     "Readiness",
+    "ReplayTransport",
     "RequestSpec",
     "Runtime",
     "Sample",
@@ -106,4 +108,5 @@ __all__ = [
 ]
 
 _OPTION_NAMES = ("Duration", "HostMemory", "OptionsModel", "Size")
-__getattr__ = lazy(__name__, dict.fromkeys(_OPTION_NAMES, "ixbench.host.contracts.options") | {"VirtualClock": "ixbench.replay.virtual"})
+_REPLAY_NAMES = {"ReplayTransport": "ixbench.replay.wire", "VirtualClock": "ixbench.replay.virtual"}
+__getattr__ = lazy(__name__, dict.fromkeys(_OPTION_NAMES, "ixbench.host.contracts.options") | _REPLAY_NAMES)

@@ -70,6 +70,8 @@ class Exchange:
     error_class: ErrorClass | None = None
     error_text: str | None = None
     resent: bool = False
+    bundled: int = 0
+    ttft_upper_bound: bool = False
     answer: str | None = None
     """The text, where the turn asked to keep it; lives in memory only."""
 

@@ -138,6 +138,10 @@ class RequestRecord:
     cancelled: bool = False
     """By the client (deadline, end of phase): counted apart, neither ok nor failed."""
     resent: bool = False
+    bundled: int = 0
+    """Chunks with output whose stamp is an upper bound: more bytes came in the same read, and its stamp is that of the last of them."""
+    ttft_upper_bound: bool = False
+    """Whether the first chunk with output is one of them."""
     lag_ns: int = 0
     """Largest event-loop delay seen while the request was in flight."""
     prompt_blocks: int | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -13,11 +12,13 @@ from ixbench.replay.clock import MonotonicClock
 from ixbench.replay.prompts.calibrate import calibrate
 from ixbench.replay.response import Asked, read_response
 from ixbench.replay.wire import Wire
+from ixbench.replay.wire.descriptors import raise_limit, require
+from ixbench.replay.wire.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
-    from typing import Any
+    from typing import Any, Literal
 
     from ixbench.host.contracts.engine import RequestSpec
     from ixbench.model.exchange import Exchange, TurnRequest
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ixbench.replay.target import HttpTarget
 
 REQUEST_ID_HEADER = "x-request-id"
+CONVERSATION_HEADER = "x-correlation-id"
+"""Equal for all requests of one conversation, so that a router can keep them together."""
 
 
 class HttpChannel:
@@ -50,13 +53,13 @@ class HttpChannel:
         secrets += [value.split()[-1] for value in secrets if value.split()]
         self._redactor = (redactor or Redactor()).extended(secrets)
         self._limit_s = target.request_limit_s
-        self._wire = Wire(target.endpoint, headers=target.headers, clock=self.clock, ca_file=target.ca_file)
+        self._wire = Wire(target.endpoint, headers=target.headers, clock=self.clock, ca_file=target.ca_file, limits=target.wire_limits)
+        self._turnstile = Turnstile()
+        self._stamped_on_read = 0
 
     async def __aenter__(self) -> Self:
         """Return the channel; the limit on open files is raised to what the system allows."""
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft < hard:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        raise_limit()
         await self._wire.__aenter__()
         return self
 
@@ -68,22 +71,46 @@ class HttpChannel:
         """Get ready for a schedule: take its request limit, and learn how the server counts tokens if there are synthetic prompts in it.
 
         :raises CalibrationError: if the server gives no usable counts, or a length that is asked for cannot be hit.
+        :raises InputError: if the system does not allow as many open connections as the schedule has lanes.
         """
+        require(max((phase.lanes or 1 for phase in schedule.phases), default=1))
         self._limit_s = min(schedule.request_limit_s, self.target.request_limit_s)
         self.calibration = await calibrate(schedule, self.exchange, self.target, known=self.calibration)
+        self._stamped_on_read = 0
         return self.calibration
+
+    @property
+    def stamped_by(self) -> Literal["kernel", "read"]:
+        """What stamped the responses since the last `prepare`: the kernel all of them, or this process some, when it came to read."""
+        return "kernel" if self._wire.transport.stamps_by_kernel and not self._stamped_on_read else "read"
 
     async def send(self, request: TurnRequest) -> Exchange:
         """Send one turn; a failed request is an exchange with its failure."""
-        synthesiser = self.calibration.synthesiser if self.calibration else None
-        spec = spec_of(request, api=self.target.api, model=self.target.model, synthesiser=synthesiser)
-        return await self.exchange(spec, request.req_id, limit_s=self._limit_s, keep_answer=request.turn.keep_answer)
+        await self._turnstile.enter()
+        known = self.calibration
+        spec = spec_of(
+            request,
+            api=self.target.api,
+            model=self.target.model,
+            synthesiser=known.synthesiser if known else None,
+            writer=known.writer if known else None,
+        )
+        return await self.exchange(
+            spec, request.req_id, limit_s=self._limit_s, keep_answer=request.turn.keep_answer, conversation=request.conversation
+        )
 
-    async def exchange(self, spec: RequestSpec, req_id: str, *, limit_s: float, keep_answer: bool = False) -> Exchange:
+    async def exchange(
+        self, spec: RequestSpec, req_id: str, *, limit_s: float, keep_answer: bool = False, conversation: str | None = None
+    ) -> Exchange:
         """Send one request and read its whole response."""
         payload = self.target.adapter.request(spec)
         body = msgspec.json.encode(payload)
-        capture = await self._wire.post(body, headers={REQUEST_ID_HEADER: req_id}, limit_s=limit_s)
+        headers = {REQUEST_ID_HEADER: req_id}
+        if conversation is not None:
+            headers[CONVERSATION_HEADER] = conversation
+        capture = await self._wire.post(body, headers=headers, limit_s=limit_s)
+        self._stamped_on_read += capture.stamped_on_read
+        await self._turnstile.enter()
         asked = Asked(
             max_tokens=spec.max_tokens,
             exact_length=spec.exact_length,

@@ -54,6 +54,8 @@ def finished(request: TurnRequest, exchange: Exchange, *, due_ns: int | None, la
         error_class=exchange.error_class,
         error_text=exchange.error_text,
         resent=exchange.resent,
+        bundled=exchange.bundled,
+        ttft_upper_bound=exchange.ttft_upper_bound,
         lag_ns=lag_ns,
         prompt_blocks=turn.prompt_blocks,
         hit_blocks=turn.hit_blocks,

@@ -13,7 +13,7 @@ from ixbench.model.exchange import Exchange
 from ixbench.model.record import CHUNK_KINDS, UNKNOWN_TOKENS, Chunks
 from ixbench.replay.error_text import message_of, shorten
 from ixbench.replay.interpret import Interpreter, Reading
-from ixbench.replay.sse import split_events, stamps_of
+from ixbench.replay.sse import arrivals, split_events
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.engine import StreamQuirks
@@ -85,6 +85,8 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
     )
     assert failure != "cancelled"
     text = _error_text(failure, capture, reading, asked)
+    stamps, bounds = arrivals([event.end for event in events], capture.pieces, capture.stamps)
+    output = reading.content_events
     exchange = Exchange(
         send_ns=capture.send_ns,
         conn_ns=capture.conn_ns,
@@ -92,7 +94,7 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
         headers_ns=capture.headers_ns,
         close_ns=capture.close_ns,
         conn_reused=capture.reused,
-        chunks=_chunks(capture, events, reading),
+        chunks=_chunks(stamps, events, reading),
         output_asked=asked.max_tokens,
         usage_asked=asked.usage,
         usage_input=reading.usage_input,
@@ -106,6 +108,8 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
         error_class=_error_class(failure, capture, reading),
         error_text=shorten(text, redactor) if text else None,
         resent=capture.resent,
+        bundled=sum(bounds[position] for position in output),
+        ttft_upper_bound=bool(output) and bounds[output[0]],
         answer=reading.text if asked.keep_answer and failure is None else None,
     )
     return exchange, reading
@@ -121,10 +125,10 @@ def _broken_off(capture: Capture, reading: Reading) -> bool:
     return not capture.complete and not reading.done_seen
 
 
-def _chunks(capture: Capture, events: list[Event], reading: Reading) -> Chunks:
+def _chunks(stamps: list[int], events: list[Event], reading: Reading) -> Chunks:
     """Return the events as columns, each stamped with the read that completed it."""
     return Chunks(
-        ns=array("q", stamps_of([event.end for event in events], capture.pieces, capture.stamps)),
+        ns=array("q", stamps),
         kind=bytearray(map(CHUNK_KINDS.index, reading.kinds)),
         tokens=array("i", [UNKNOWN_TOKENS if count is None else count for count in reading.tokens]),
         size=array("i", [event.size for event in events]),

@@ -58,20 +58,25 @@ def split_events(body: bytes) -> Iterator[Event]:
         yield event
 
 
-def stamps_of(ends: Sequence[int], pieces: Sequence[bytes], stamps: Sequence[int]) -> list[int]:
-    """Return for each end offset the stamp of the read that brought the byte before it.
+def arrivals(ends: Sequence[int], pieces: Sequence[bytes], stamps: Sequence[int]) -> tuple[list[int], list[bool]]:
+    """Return for each event the stamp of the read that completed it, and whether that is an upper bound only.
 
-    :param ends: rising offsets in the joined pieces.
+    A read has the stamp of the last bytes in it. So an event that more came after in the same read had arrived by then, no one knows when.
+
+    :param ends: rising offsets of the ends of events in the joined pieces.
     :param pieces: what each read returned, in order.
     :param stamps: when each read returned, ns.
     """
     reached = list(accumulate(map(len, pieces)))
-    found = []
+    found: list[int] = []
+    bounds: list[bool] = []
     position = 0
     for end in ends:
         position = bisect_left(reached, end, position)
         found.append(stamps[position])
-    return found
+        more = reached[position] - end
+        bounds.append(more > 0 and bool(pieces[position][-more:].strip(b"\r\n")))
+    return found, bounds
 
 
 def _find_lf(body: bytes, start: int) -> tuple[int, int, int] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ixbench.replay.wire.limits import WireLimits
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,6 +31,8 @@ class HttpTarget:
     """Extra request headers, an API key among them; their values never reach a message."""
     ca_file: str | None = None
     request_limit_s: float = 3600.0
+    wire_limits: WireLimits = field(default_factory=WireLimits)
+    """How long the server may be silent."""
     tokenizer: str | None = None
     """Path of a tokenizer.json for synthesis; None = learn from the server."""
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from ixbench_plugins.metrics.latency import LATENCY
 from ixbench_plugins.metrics.rates import RATES
 from ixbench_plugins.metrics.tokens import TOKENS
+from ixbench_plugins.metrics.wire import WIRE
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Metric
 
-METRICS: tuple[Metric, ...] = (*LATENCY, *TOKENS, *RATES)
+METRICS: tuple[Metric, ...] = (*LATENCY, *TOKENS, *RATES, *WIRE)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ixbench.replay.sse import split_events, stamps_of
+from ixbench.replay.sse import arrivals, split_events
 
 
 def data_of(body: bytes) -> list[bytes]:
@@ -66,7 +66,7 @@ def test_sizes_cover_the_body_and_ends_rise():
 def test_a_stamp_is_that_of_the_read_which_completed_the_event():
     pieces = [b"data: a\n", b"\nda", b"ta: b\n\ndata: c\n\n"]
     ends = [event.end for event in split_events(b"".join(pieces))]
-    assert stamps_of(ends, pieces, [100, 200, 300]) == [200, 300, 300]
+    assert arrivals(ends, pieces, [100, 200, 300])[0] == [200, 300, 300]
 
 
 def by_the_book(body: bytes) -> list[bytes]:
@@ -123,6 +123,22 @@ def test_stamps_follow_the_bytes_in_every_split(lines, data):
     pieces = [body[low:high] for low, high in pairwise(edges)]
     stamps = list(range(len(pieces)))
     ends = [event.end for event in split_events(body)]
-    for end, stamp in zip(ends, stamps_of(ends, pieces, stamps), strict=True):
+    for end, stamp in zip(ends, arrivals(ends, pieces, stamps)[0], strict=True):
         before = sum(map(len, pieces[:stamp]))
         assert before < end <= before + len(pieces[stamp])
+
+
+@pytest.mark.parametrize(
+    ("pieces", "bounds"),
+    [
+        ([b"data: a\n\n", b"data: b\n\n"], [False, False]),
+        ([b"data: a\n\ndata: b\n\n"], [True, False]),
+        ([b"data: a\n\ndata:", b" b\n\n"], [True, False]),
+        ([b"data: a\n\n: still here\n\n", b"data: b\n\n"], [True, False]),
+        ([b"data: a\r\n\r\n", b"data: b\r\n\r", b"\n"], [False, False]),
+        ([b"data: a\n", b"\ndata: b\n\n"], [True, False]),
+    ],
+)
+def test_what_came_before_the_end_of_its_read_is_an_upper_bound(pieces, bounds):
+    ends = [event.end for event in split_events(b"".join(pieces))]
+    assert arrivals(ends, pieces, range(len(pieces)))[1] == bounds

@@ -59,6 +59,8 @@ records = st.builds(
     error_text=st.none() | plain,
     cancelled=st.booleans(),
     resent=st.booleans(),
+    bundled=st.integers(0, 2**31),
+    ttft_upper_bound=st.booleans(),
     lag_ns=ns,
 )
 samples = st.builds(

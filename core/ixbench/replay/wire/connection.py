@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import httpx
 
 from ixbench.replay.wire.errors import CLOSED, WireError, broken_text, tls_text
-from ixbench.replay.wire.framing import HeadReader
+from ixbench.replay.wire.framing import CHUNK_SIZES, LONGEST_KNOWN_LINE, HeadReader
 from ixbench.replay.wire.limits import LARGEST_BODY_BYTES
-from ixbench.replay.wire.stamps import CONTROL_BYTES
+from ixbench.replay.wire.stamps import CONTROL_BYTES, unpack_timespec
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from ixbench.replay.wire.framing import Body
     from ixbench.replay.wire.limits import WireLimits
     from ixbench.replay.wire.opening import Opened, Origin
+    from ixbench.replay.wire.readers import Readers
     from ixbench.replay.wire.stamps import KernelStamps
 
-_READ_BYTES = 65536
+_READ_BYTES = 16384
 _NS_PER_S = 1_000_000_000
+_UNKNOWN = 0
+"""A stamp that the kernel did not give."""
 
 
 class Connection:
@@ -47,11 +50,11 @@ class Connection:
         "_limits",
         "_listener",
         "_loop",
-        "_moment",
         "_now",
+        "_readers",
         "_receive",
         "_sock",
-        "_stamped",
+        "_stamps",
         "_tls",
         "_took_ns",
         "_unsent",
@@ -66,6 +69,7 @@ class Connection:
         origin: Origin,
         clock: Clock,
         stamps: KernelStamps,
+        readers: Readers,
         loop: asyncio.AbstractEventLoop,
         when_free: Callable[[Connection, bool], None],
     ) -> None:
@@ -78,9 +82,8 @@ class Connection:
         self._fd = opened.sock.fileno()
         self._receive = opened.sock.recvmsg
         self._tls = opened.tls
-        self._stamped = opened.stamped
         self._now = clock.now_ns
-        self._moment = stamps.moment
+        self._stamps = stamps
         self._loop = loop
         self._when_free = when_free
         self._capture: Capture | None = None
@@ -96,7 +99,8 @@ class Connection:
         self._took_ns = 0
         """When the server last took bytes of the request."""
         self._before_send_ns = 0
-        loop.add_reader(self._fd, self._on_readable)
+        self._readers = readers
+        readers.add(self._fd, self._on_readable)
 
     def alive(self) -> bool:
         """Say whether nothing has arrived on the idle connection, its end least of all."""
@@ -145,7 +149,7 @@ class Connection:
         """Close the connection; an exchange that is under way has ended then, without an error of its own."""
         if self._fd < 0:
             return
-        self._loop.remove_reader(self._fd)
+        self._readers.remove(self._fd)
         self._loop.remove_writer(self._fd)
         self._fd = -1
         self._sock.close()
@@ -175,7 +179,8 @@ class Connection:
             return f"the server took no more of the request for {limits.first_byte_s:g} s"
         return f"no first byte within {limits.first_byte_s:g} s after the request was sent"
 
-    def _on_readable(self) -> None:
+    def _on_readable(self) -> None:  # noqa: C901, PLR0912 - written out: a call of a function costs a tenth of what is done here
+        """Take what has arrived: one read, its stamp, and, in the usual case of a read that is one chunk, its content at once."""
         try:
             data, control, _, _ = self._receive(_READ_BYTES, CONTROL_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -183,20 +188,37 @@ class Connection:
         except OSError as error:
             self._lost(broken_text(error))
             return
-        capture = self._capture
         now_ns = self._now()
-        stamp = self._moment(control, now_ns) if self._stamped else None
-        if stamp is None:
+        stamps = self._stamps
+        capture = self._capture
+        stamp = _UNKNOWN
+        if control:
+            seconds, nanoseconds = unpack_timespec(control[0][2])
+            stamp = seconds * _NS_PER_S + nanoseconds - stamps.offset_ns
+            if not now_ns - _NS_PER_S < stamp <= now_ns < stamps.due_ns:
+                stamp = stamps.moment(stamp + stamps.offset_ns, now_ns) or _UNKNOWN
+        if stamp == _UNKNOWN:
             stamp = now_ns
             if capture is not None and data:
                 capture.stamped_on_read += 1
-        if stamp < self._last_ns:  # noqa: PLR1730 - max() takes three times as long, on the hot path
+        if stamp < self._last_ns:  # noqa: PLR1730 - max() takes three times as long
             stamp = self._last_ns
         self._last_ns = stamp
+        body = self._body
+        if body is not None and body.at_chunk and self._tls is None:
+            eol = data.find(b"\r\n", 1, LONGEST_KNOWN_LINE + 2)
+            size = CHUNK_SIZES.get(data[:eol])
+            if size and eol + 4 + size == len(data) and data.endswith(b"\r\n"):
+                assert capture is not None
+                capture.stamps.append(stamp)
+                capture.pieces.append(data[eol + 2 : -2])
+                capture.size += size
+                if self._listener is not None or capture.size > LARGEST_BODY_BYTES:
+                    self._look(capture)
+                return
         if self._tls is not None:
             self._on_records(data, stamp)
-            return
-        if data and capture is not None:
+        elif data and capture is not None:
             self._take(capture, data, stamp)
         else:
             self._on_close()
@@ -216,11 +238,15 @@ class Connection:
             capture.stamps.append(stamp)
             capture.pieces.append(content)
             capture.size += len(content)
-            if capture.size > LARGEST_BODY_BYTES:
-                self.fail("protocol", f"the body is longer than {LARGEST_BODY_BYTES} bytes")
-                return
         if body.ended:
             self._complete(capture, body)
+        else:
+            self._look(capture)
+
+    def _look(self, capture: Capture) -> None:
+        """Look at a body that has grown."""
+        if capture.size > LARGEST_BODY_BYTES:
+            self.fail("protocol", f"the body is longer than {LARGEST_BODY_BYTES} bytes")
         elif self._listener is not None:
             self._listener()
 

@@ -18,7 +18,8 @@ _SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\Z")
 _DIGITS = re.compile(rb"[0-9]{1,15}\Z")
 _START = b"HTTP/1."
 _END_OF_HEAD = b"\r\n\r\n"
-_LONGEST_FAST_LINE = 10
+LONGEST_KNOWN_LINE = 8
+"""Of the lines in `CHUNK_SIZES`."""
 _SIZES_KEPT = 4096
 
 
@@ -31,6 +32,8 @@ class Body(Protocol):
     """Whether bytes came after the end: the connection cannot serve again."""
     ends_with_connection: bool
     """Whether the close of the connection is the end in good order."""
+    at_chunk: bool
+    """Whether the next byte begins a chunk."""
 
     def feed(self, data: bytes) -> bytes:
         """Take the bytes of one read and return what of them is content.
@@ -40,18 +43,21 @@ class Body(Protocol):
         ...
 
 
+CHUNK_SIZES: dict[bytes, int] = {}
+"""Size lines that were found valid, and the sizes above 0 that they give: they repeat, in all responses alike."""
+
+
 class ChunkedBody:
     """A body in chunks: `size CRLF data CRLF` until a size of 0, then trailers and an empty line."""
 
-    __slots__ = ("_held", "_left", "_stage", "_trailer_bytes", "ended", "surplus")
+    __slots__ = ("_held", "_left", "_stage", "_trailer_bytes", "at_chunk", "ended", "surplus")
     ends_with_connection = False
-    _sizes: dict[bytes, int] = {}  # noqa: RUF012 - shared on purpose: chunk sizes repeat, in all responses alike
-    """Lines that were found valid, with their sizes."""
 
     def __init__(self) -> None:
         """Wait for the first size."""
         self.ended = False
         self.surplus = False
+        self.at_chunk = True
         self._held = b""
         """Bytes of a line that is not complete yet."""
         self._left = 0
@@ -61,15 +67,7 @@ class ChunkedBody:
         self._trailer_bytes = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Take the bytes of one read and return their content; a read of exactly one chunk, the usual case, takes the short way."""
-        if self._stage == 0 and not self._held:
-            eol = data.find(b"\r\n", 1, _LONGEST_FAST_LINE)
-            size = self._sizes.get(data[:eol])
-            if size and eol + 4 + size == len(data) and data.endswith(b"\r\n"):
-                return data[eol + 2 : -2]
-        return self._walk(data)
-
-    def _walk(self, data: bytes) -> bytes:
+        """Take the bytes of one read and return their content."""
         if self._held:
             data = self._held + data
             self._held = b""
@@ -93,6 +91,7 @@ class ChunkedBody:
                 break
             self._line(data[position:eol])
             position = eol + 2
+        self.at_chunk = not (self._stage or self._held)
         return content[0] if len(content) == 1 else b"".join(content)
 
     def _hold(self, start: bytes) -> None:
@@ -103,10 +102,7 @@ class ChunkedBody:
 
     def _line(self, line: bytes) -> None:
         if self._stage == 0:
-            size = self._sizes.get(line)
-            if size is None:
-                size = self._size(line)
-            self._left = size
+            self._left = size = CHUNK_SIZES.get(line) or self._size(line)
             self._stage = 1 if size else 3
         elif self._stage == 2:  # noqa: PLR2004 - see `_stage`
             if line:
@@ -123,8 +119,8 @@ class ChunkedBody:
         if match is None:
             raise WireError("protocol", f"{line[:20]!r} is not the size of a chunk")
         size = int(match[1], 16)
-        if len(self._sizes) < _SIZES_KEPT and len(line) < _LONGEST_FAST_LINE:
-            self._sizes[line] = size
+        if size and len(CHUNK_SIZES) < _SIZES_KEPT and len(line) <= LONGEST_KNOWN_LINE:
+            CHUNK_SIZES[line] = size
         return size
 
 
@@ -133,6 +129,7 @@ class CountedBody:
 
     __slots__ = ("_left", "ended", "surplus")
     ends_with_connection = False
+    at_chunk = False
 
     def __init__(self, length: int) -> None:
         """Wait for so many bytes."""
@@ -155,6 +152,7 @@ class UntilCloseBody:
 
     __slots__ = ("ended", "surplus")
     ends_with_connection = True
+    at_chunk = False
 
     def __init__(self) -> None:
         """Take whatever comes."""

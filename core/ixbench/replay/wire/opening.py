@@ -72,8 +72,6 @@ class Opened:
 
     sock: socket.socket
     tls: TlsLayer | None
-    stamped: bool
-    """Whether the kernel stamps what arrives."""
 
 
 class Opener:
@@ -113,7 +111,7 @@ class Opener:
             if self._proxy is not None and origin.tls:
                 await self._tunnel(sock, origin, self._proxy)
             tls = await self._secure(sock, origin) if origin.tls else None
-            return Opened(sock=sock, tls=tls, stamped=self._uds is None and self._stamps.enable(sock))
+            return Opened(sock=sock, tls=tls)
         except BaseException:
             sock.close()
             raise

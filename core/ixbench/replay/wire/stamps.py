@@ -1,7 +1,7 @@
 """When bytes arrived: the kernel's stamp of the last packet of a read, moved to the clock of the record.
 
 The kernel stamps on CLOCK_REALTIME. The distance to the record's clock is the tightest of several bracketed readings and is taken anew
-about every second, because time servers bend the wall clock. A stamp that cannot be true (after the read, or long before it) makes it be
+about every second, because time servers bend the wall clock. A stamp that looks wrong (after the read, or long before it) makes it be
 taken anew at once.
 """
 
@@ -21,8 +21,8 @@ SO_TIMESTAMPNS = 35
 """Of Linux; the socket module does not name it."""
 CONTROL_BYTES = 64
 """Room for the control message of a read."""
-_TIMESPEC = struct.Struct("@ll")
-_NS_PER_S = 1_000_000_000
+unpack_timespec = struct.Struct("@ll").unpack
+"""Seconds and nanoseconds of a control message."""
 _REFRESH_NS = 1_000_000_000
 _READINGS = 25
 _ROUNDING_NS = 5_000
@@ -30,13 +30,15 @@ _ROUNDING_NS = 5_000
 
 
 class KernelStamps:
-    """Turns on stamps for sockets and reads them. One for all connections of a transport."""
+    """Turns on stamps for sockets, and knows how the kernel's clock and the record's lie to one another. One for all connections."""
 
     def __init__(self, clock: Clock) -> None:
         """Find out whether this system stamps at all."""
         self._now = clock.now_ns
-        self._offset_ns = 0
-        self._due_ns = 0
+        self.offset_ns = 0
+        """What to take from a stamp of the kernel to have it on the record's clock."""
+        self.due_ns = 0
+        """Until when that holds."""
         self._keeper: socket.socket | None = None
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             self.available = self.enable(probe)
@@ -64,32 +66,12 @@ class KernelStamps:
             return True
         return False
 
-    def moment(self, control: list[tuple[int, int, bytes]], now_ns: int) -> int | None:
-        """Return when the last packet of a read arrived, on the record's clock; None where the kernel does not say.
+    def moment(self, wall_ns: int, now_ns: int) -> int | None:
+        """Return a stamp on the record's clock, after a fresh look at both clocks; None if it cannot be true.
 
-        :param control: control messages of the read.
+        :param wall_ns: what the kernel said.
         :param now_ns: the time after the read.
         """
-        for level, kind, data in control:
-            if kind == SO_TIMESTAMPNS and level == socket.SOL_SOCKET:
-                seconds, nanoseconds = _TIMESPEC.unpack_from(data)
-                wall_ns = seconds * _NS_PER_S + nanoseconds
-                if now_ns >= self._due_ns:
-                    self._measure_offset()
-                moment = wall_ns - self._offset_ns
-                if now_ns - _REFRESH_NS < moment <= now_ns:
-                    return int(moment)
-                return self._doubtful(wall_ns, now_ns)
-        return None
-
-    def _doubtful(self, wall_ns: int, now_ns: int) -> int | None:
-        """Return the moment of a stamp after a fresh look at both clocks; None if it still lies after the read."""
-        if not 0 <= now_ns - (wall_ns - self._offset_ns) + _ROUNDING_NS <= _REFRESH_NS:
-            self._measure_offset()
-        moment = wall_ns - self._offset_ns
-        return min(moment, now_ns) if moment <= now_ns + _ROUNDING_NS else None
-
-    def _measure_offset(self) -> None:
         now = self._now
         best: int | None = None
         for _ in range(_READINGS):
@@ -98,5 +80,7 @@ class KernelStamps:
             after = now()
             if best is None or after - before < best:
                 best = after - before
-                self._offset_ns = wall - (before + after) // 2
-        self._due_ns = now() + _REFRESH_NS
+                self.offset_ns = wall - (before + after) // 2
+        self.due_ns = now() + _REFRESH_NS
+        moment = wall_ns - self.offset_ns
+        return min(moment, now_ns) if moment <= now_ns + _ROUNDING_NS else None

@@ -19,6 +19,7 @@ from ixbench.replay.wire.connection import Connection
 from ixbench.replay.wire.errors import WireError
 from ixbench.replay.wire.limits import WireLimits
 from ixbench.replay.wire.opening import Opener, Origin, Proxy
+from ixbench.replay.wire.readers import make_readers
 from ixbench.replay.wire.stamps import KernelStamps
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ixbench.replay.clock import Clock
+    from ixbench.replay.wire.readers import Readers
 
 _NS_PER_S = 1_000_000_000
 _SWEEPS_A_LIMIT = 4
@@ -82,6 +84,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         self._opener = Opener(stamps=self._stamps, ssl_context=ssl_context, proxy=self._proxy, uds=uds)
         self._idle: dict[Origin, list[Connection]] = {}
         self._busy: dict[Connection, None] = {}
+        self._readers: Readers | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._interval_s = _LONGEST_SWEEP_S
         self._closed = False
@@ -108,6 +111,9 @@ class ReplayTransport(httpx.AsyncBaseTransport):
             connection.close()
         self._busy.clear()
         self._idle.clear()
+        if self._readers is not None:
+            self._readers.close()
+            self._readers = None
         self._stamps.close()
 
     @property
@@ -262,7 +268,17 @@ class ReplayTransport(httpx.AsyncBaseTransport):
                     raise
                 raise WireError("timeout", f"no end within the request limit of {whole_s:g} s", stage="connect") from None
         loop = asyncio.get_running_loop()
-        return Connection(opened, origin=request.origin, clock=self._clock, stamps=self._stamps, loop=loop, when_free=self._free)
+        if self._readers is None:
+            self._readers = make_readers(loop, may_nap=self.stamps_by_kernel)
+        return Connection(
+            opened,
+            origin=request.origin,
+            clock=self._clock,
+            stamps=self._stamps,
+            readers=self._readers,
+            loop=loop,
+            when_free=self._free,
+        )
 
     def _free(self, connection: Connection, reusable: bool) -> None:
         self._busy.pop(connection, None)
