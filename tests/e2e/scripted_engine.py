@@ -39,6 +39,19 @@ class Scripted(EngineAdapter[Options]):
             stop_grace_s=5.0,
         )
 
+    async def provenance(self, engine):
+        """Return nothing; the model `doomed` does not survive the question."""
+        if engine.model == "doomed":
+            from httpx import HTTPError
+
+            body = {"model": "script:die", "messages": [], "stream": True, "max_tokens": 9}
+            try:
+                while True:
+                    await engine.client.post("/v1/chat/completions", json=body)
+            except HTTPError:
+                pass
+        return {}
+
 
 @hookimpl
 def ixbench_engines():

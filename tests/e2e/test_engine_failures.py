@@ -82,6 +82,15 @@ def test_an_engine_that_dies_in_a_point_costs_that_point_alone(shell, campaign):
     assert shell.processes() == []
 
 
+def test_an_engine_that_dies_before_the_first_request_is_not_started_for_ever(shell, campaign):
+    campaign(settings="concurrency = [1, 2]")
+    done = shell.run("run", "campaign.toml", "--set", "model.id=doomed")
+    assert done.code == 3
+    assert {done.point(f"scripted-c{users}")["failure"]["code"] for users in (1, 2)} == {"killed-silent"}
+    assert done.err.count("starting") <= 2
+    assert shell.processes() == []
+
+
 def test_retries_measure_the_point_again_with_a_fresh_engine(shell, campaign):
     script = {"rules": [{"contains": "number 7", "reply": {"kind": "die", "cut_after": 1}}]}
     campaign(script, "--once", "flag", rest="[run]\nretries = 1")

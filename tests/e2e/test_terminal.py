@@ -115,6 +115,21 @@ class Terminal:
 
 
 @pytest.fixture
+def terminal(shell):
+    """Return a function that runs a command at a terminal; it is ended with the test."""
+    made = []
+
+    def run(*words):
+        made.append(Terminal(shell, *words))
+        return made[-1]
+
+    yield run
+    for one in made:
+        one.process.kill()
+        one.process.wait(LIMIT_S)
+
+
+@pytest.fixture
 def campaign(shell, server):
     shell.write_prompts(f"tell me about number {number}" for number in range(12))
 
@@ -130,13 +145,13 @@ def campaign(shell, server):
     return write
 
 
-def test_the_live_table_leaves_one_picture_and_the_results_follow(shell, campaign):
+def test_the_live_table_leaves_one_picture_and_the_results_follow(shell, campaign, terminal):
     campaign("slow", "not_found")
-    terminal = Terminal(shell, "run", "campaign.toml")
-    code = terminal.close()
+    at = terminal("run", "campaign.toml")
+    code = at.close()
     assert code == 1
-    assert terminal.text.count("out tok/s") > 2, "the table was redrawn while the run went on"
-    lines = terminal.lines
+    assert at.text.count("out tok/s") > 2, "the table was redrawn while the run went on"
+    lines = at.lines
     (header,) = [number for number, line in enumerate(lines) if "out tok/s" in line]
     assert lines[header - 1] == "Prompts"
     assert lines[header + 1] == "─" * len(lines[header + 1])
@@ -150,14 +165,14 @@ def test_the_live_table_leaves_one_picture_and_the_results_follow(shell, campaig
     assert max(map(len, lines)) <= COLUMNS, "the report is as wide as the terminal"
 
 
-def test_ctrl_c_at_the_terminal_ends_in_good_order(shell, campaign):
+def test_ctrl_c_at_the_terminal_ends_in_good_order(shell, campaign, terminal):
     campaign("slow", "hang_mid_stream", "ok")
-    terminal = Terminal(shell, "run", "campaign.toml")
-    terminal.read_until("1 of 3 points")
-    os.write(terminal.fd, b"\x03")
-    code = terminal.close()
+    at = terminal("run", "campaign.toml")
+    at.read_until("1 of 3 points")
+    os.write(at.fd, b"\x03")
+    code = at.close()
     assert code == 130
-    lines = terminal.lines
+    lines = at.lines
     assert sum("out tok/s" in line for line in lines) == 1
     (stopped,) = [line for line in lines if line.startswith("hang-mid-stream-c2 ") and "stopped" in line]
     assert "measuring" not in stopped
@@ -169,12 +184,12 @@ def test_ctrl_c_at_the_terminal_ends_in_good_order(shell, campaign):
     assert shell.processes() == []
 
 
-def test_a_terminal_that_goes_away_ends_the_run_in_good_order(shell, campaign):
+def test_a_terminal_that_goes_away_ends_the_run_in_good_order(shell, campaign, terminal):
     campaign("slow", "hang_mid_stream")
-    terminal = Terminal(shell, "run", "campaign.toml")
-    terminal.read_until("1 of 2 points")
-    os.close(terminal.fd)
-    terminal.process.wait(LIMIT_S)
+    at = terminal("run", "campaign.toml")
+    at.read_until("1 of 2 points")
+    os.close(at.fd)
+    at.process.wait(LIMIT_S)
     assert shell.processes() == []
     (folder,) = (shell.folder / "results").iterdir()
     assert RunReader(folder).sealed() == ("slow-c2",)

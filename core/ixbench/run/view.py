@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 SHOWN = 24
 """Rows of the live table: more points than this, or than the terminal has lines for, scroll with the running one in sight."""
 _FRAME_LINES = 7
-"""Lines of the table beside its rows, a wrapped title and caption included."""
-_DETAIL_CHARACTERS = 100
+"""Lines beside the rows: title, header, rule, count and log line, and some of what was said before."""
 _WIDTHS = {"state": 10, "progress": 8, "requests": 8, "out tok/s": 9, "errors": 6, "left": 7}
 """Least widths of the columns: those of usual values, so that the table stands still while they change."""
 _DISPENSABLE = ("left", "progress", "errors")
@@ -165,13 +164,12 @@ class LiveView:
 
     def _render(self) -> RenderableType:
         from rich.box import SIMPLE_HEAD
+        from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
         state = self._state
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-        table.title, table.title_justify = Text(state.title), "left"
-        table.caption, table.caption_justify = Text(self._caption()), "left"
         points = self._window()
         name_width, columns = _fit(max(len(point.id) for point in points), self._console.width)
         table.add_column("point", no_wrap=True, min_width=name_width)
@@ -181,7 +179,8 @@ class LiveView:
             row = _row(point)
             cells = [_shortened(point.id, name_width), *(row[column] for column in columns)]
             table.add_row(*map(Text, cells), style=_STYLE.get(point.phase, ""))
-        return table
+        title, *below = (Text(line, no_wrap=True, overflow="ellipsis") for line in (state.title, self._caption(), self._log_line()))
+        return Group(title, table, *(line for line in below if line))
 
     def _caption(self) -> str:
         state = self._state
@@ -191,8 +190,11 @@ class LiveView:
             return caption + (" - stopping (Ctrl-C again drops what is in flight)" if self._ongoing() else " - stopped")
         if left is not None and state.finished < len(state.points):
             caption += f", about {format_duration(left)} left"
-        starting = next((point for point in state.points.values() if point.stage == "starting" and point.detail), None)
-        return f"{caption}\n{starting.detail[:_DETAIL_CHARACTERS]}" if starting is not None else caption
+        return caption
+
+    def _log_line(self) -> str:
+        """Return the last line of an engine that starts."""
+        return next((point.detail for point in self._state.points.values() if point.stage == "starting"), "")
 
     def _ongoing(self) -> bool:
         return any(point.stage not in FINAL_PHASES and point.stage not in {"waiting", "stopped"} for point in self._state.points.values())

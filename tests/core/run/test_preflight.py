@@ -1,0 +1,95 @@
+"""What is refused before anything starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from ixbench.campaign.read import campaign_from_table
+from ixbench.host.load import load_host
+from ixbench.model.errors import InputError, PluginError
+from ixbench.plan.expand import make_plan
+from ixbench.run.preflight import check_runnable, pending_launches, simulated_points
+
+
+def planned(house, **tables):
+    usual = {"schema": 1, "model": {"id": "m"}, "workload": {"use": "steady"}, "deployment": [{"engine": "acme", "concurrency": [1, 2]}]}
+    table = usual | tables
+    return make_plan(campaign_from_table(table, house, where="t.toml"), house)
+
+
+@pytest.fixture
+def breaking(house, monkeypatch):
+    """Return a function that makes the workload's schedule raise, or be good."""
+
+    def arrange(error=None):
+        def schedule(options, load, *, key):
+            if error is not None:
+                raise error
+
+        monkeypatch.setattr(house.workload("steady"), "schedule", schedule, raising=False)
+
+    return arrange
+
+
+def test_a_good_plan_is_runnable(house, breaking):
+    breaking()
+    plan = planned(house)
+    check_runnable(plan, plan.points, house, where="t.toml")
+
+
+def test_a_broken_input_of_the_workload_is_said_once_for_all_points(house, breaking):
+    from ixbench.model.errors import Fault
+
+    breaking(
+        InputError([Fault(where="prompts.jsonl", problem="line 3 is no JSON"), Fault(where="prompts.jsonl", problem="line 7 is empty")])
+    )
+    plan = planned(house)
+    with pytest.raises(InputError) as caught:
+        check_runnable(plan, plan.points, house, where="t.toml")
+    assert list(map(str, caught.value.faults)) == ["prompts.jsonl: line 3 is no JSON", "prompts.jsonl: line 7 is empty"]
+
+
+def test_a_workload_that_breaks_is_named_with_its_author(house, breaking):
+    breaking(LookupError("no such page"))
+    plan = planned(house)
+    with pytest.raises(PluginError, match=r"plugin house \(inline\): workload steady: schedule: LookupError: no such page"):
+        check_runnable(plan, plan.points, house, where="t.toml")
+
+
+@pytest.fixture(scope="module")
+def real():
+    return load_host()
+
+
+def absent(host, **hardware):
+    table = {
+        "schema": 1,
+        "workload": {"use": "fixed"},
+        "hardware": {"sku": "tpuv7", "gpus": 4} | hardware,
+        "deployment": [{"engine": "llamacpp", "concurrency": [1]}],
+    }
+    plan = make_plan(campaign_from_table(table, host, where="t.toml"), host)
+    return simulated_points(plan, plan.points, host, where="t.toml", everything=False)
+
+
+def test_hardware_that_is_not_here_is_refused_in_one_sentence(real):
+    with pytest.raises(InputError) as caught:
+        absent(real)
+    (fault,) = caught.value.faults
+    assert str(fault).startswith("t.toml: hardware.sku: this machine does not have the 4 x ")
+
+
+def test_the_machine_itself_is_always_here(real):
+    assert absent(real, sku="cpu") == frozenset()
+
+
+def test_launches_without_points_to_measure_are_left_out(house):
+    plan = planned(
+        house,
+        deployment=[{"engine": "acme", "name": name, "concurrency": [1, 2]} for name in ("a", "b")]
+        + [{"engine": "plain", "name": "c", "url": "http://127.0.0.1:9", "concurrency": [1]}],
+    )
+    wanted = [point for point in plan.points if point.id in {"a-c2", "c-c1"}]
+    pending = pending_launches(plan, wanted)
+    assert [[point.id for point in points] for _, points in pending] == [["a-c2"], ["c-c1"]]
+    assert [launch.id for launch, _ in pending] == [launch.id for launch in plan.launches if {"a-c2", "c-c1"} & set(launch.points)]
