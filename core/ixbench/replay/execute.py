@@ -230,6 +230,8 @@ class _Executor:
         began_ns = self.clock.now_ns()
         dispatch.on_send(began_ns)
         load.flights[dispatch.scope] = None
+        if self._lag is not None:
+            self._lag.begin()
         try:
             exchange = await self.channel.send(request)
         except anyio.get_cancelled_exc_class():
@@ -237,6 +239,8 @@ class _Executor:
             raise
         finally:
             del load.flights[dispatch.scope]
+            if self._lag is not None:
+                self._lag.end()
         record = self._keep(finished(request, exchange, due_ns=dispatch.due_ns, lag_ns=self._lag_since(exchange.send_ns)))
         self._look_at_result(record, load)
         return record, exchange.answer

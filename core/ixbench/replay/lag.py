@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+import anyio
+
 if TYPE_CHECKING:
     from ixbench.replay.clock import Clock
 
@@ -15,8 +17,8 @@ _MOST_KEPT = 65536
 class LagMonitor:
     """Sleeps about 10 ms at a time and keeps by how much each sleep was longer than asked.
 
-    Kept is a falling list: a delay is dropped as soon as a later one is as long, so the longest delay since any moment is the first entry
-    after it.
+    It does so only while requests are in flight: nobody is late for nothing, and an idle hour must cost nothing. Kept is a falling list: a
+    delay is dropped as soon as a later one is as long, so the longest delay since any moment is the first entry after it.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -25,12 +27,33 @@ class LagMonitor:
         self._due_ns: int | None = None
         self._stamps: list[int] = []
         self._delays: list[int] = []
+        self._flights = 0
+        self._wanted: anyio.Event | None = None
+
+    def begin(self) -> None:
+        """Hear that a request is sent."""
+        self._flights += 1
+        if self._wanted is not None:
+            # From now on it is late.
+            self._due_ns = self._clock.now_ns()
+            self._wanted.set()
+            self._wanted = None
+
+    def end(self) -> None:
+        """Hear that it is over."""
+        self._flights -= 1
 
     async def run(self) -> None:
         """Measure until cancelled."""
         while True:
-            self._due_ns = self._clock.now_ns() + _PERIOD_NS
-            await self._clock.sleep_until_ns(self._due_ns)
+            if not self._flights:
+                self._due_ns = None
+                self._wanted = anyio.Event()
+                await self._wanted.wait()
+            else:
+                self._due_ns = self._clock.now_ns() + _PERIOD_NS
+                await self._clock.sleep_until_ns(self._due_ns)
+            assert self._due_ns is not None  # both ways set it
             self.note(self._clock.now_ns(), self._due_ns)
 
     def note(self, now_ns: int, due_ns: int) -> None:

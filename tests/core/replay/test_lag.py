@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ixbench.model.exchange import Exchange
-from ixbench.model.schedule import Schedule
+from ixbench.model.schedule import Edge, Schedule
+from ixbench.replay.clock import MonotonicClock
 from ixbench.replay.execute import execute
 from ixbench.replay.lag import LagMonitor
 
@@ -59,3 +60,28 @@ def test_a_blocked_loop_is_in_the_record(phase, session, turn):
     report = anyio.run(main)
     assert records[0].lag_ns >= 30_000_000
     assert list(report.lags_ns) == [records[0].lag_ns]
+
+
+class _Counting(MonotonicClock):
+    """Real time that knows how often someone waits for it."""
+
+    waits = 0
+
+    async def sleep_until_ns(self, moment_ns):
+        _Counting.waits += 1
+        await super().sleep_until_ns(moment_ns)
+
+
+def test_idle_lanes_wake_nobody(phase, session, turn, memory_channel):
+    _Counting.waits = 0
+    clock = _Counting()
+    sessions = [session(f"s{lane}", turn(), turn(1, after=(Edge(turn=0, delay_ns=3600 * 10**9),))) for lane in range(64)]
+
+    async def main():
+        schedule = Schedule(phases=(phase(sessions, lanes=64, duration_s=0.6, grace_s=0.0),))
+        return await execute(schedule, memory_channel(clock=clock, takes_ms=1), record=lambda _: None, ids=lambda: "1", clock=clock)
+
+    report = anyio.run(main)
+    assert report.phase("profile").sent == 64
+    # Each request, each turn that waits, the end of the phase, and the monitor while requests were in flight.
+    assert _Counting.waits < 64 + 64 + 2 + 25
