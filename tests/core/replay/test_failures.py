@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 
 import anyio
 import pytest
@@ -251,19 +250,6 @@ class TestConnections:
 
         anyio.run(main)
         assert [exchange.failure for exchange in found] == [None] * 200
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    both, public = folder / "both.pem", folder / "public.pem"
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    try:
-        subprocess.run([*command.split(), "-keyout", folder / "key.pem", "-out", public], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("openssl is not installed, so no certificate can be made")
-    both.write_text((folder / "key.pem").read_text() + public.read_text())
-    return both, public
 
 
 class TestTls:

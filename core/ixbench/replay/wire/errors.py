@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from typing import TYPE_CHECKING, Literal
 
@@ -53,4 +54,9 @@ def tls_text(error: ssl.SSLError) -> str:
 
 def broken_text(error: OSError) -> str:
     """Return how a connection broke."""
-    return f"the connection broke ({error.strerror or error})"
+    return f"the connection broke ({reason(error)})"
+
+
+def reason(error: OSError) -> str:
+    """Return the system's words for an error; asyncio has its own."""
+    return os.strerror(error.errno) if error.errno else str(error)

@@ -14,7 +14,7 @@ import httpx
 
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.secrets import redact_url
-from ixbench.replay.wire.errors import WireError, tls_text
+from ixbench.replay.wire.errors import WireError, reason, tls_text
 from ixbench.replay.wire.framing import HeadReader
 from ixbench.replay.wire.tls import TlsLayer
 
@@ -158,7 +158,7 @@ class Opener:
         except OSError as error:
             if sock is not None:
                 sock.close()
-            raise WireError("connect", f"no connection ({error.strerror or error})", stage="connect") from None
+            raise WireError("connect", f"no connection ({reason(error)})", stage="connect") from None
         except BaseException:
             if sock is not None:
                 sock.close()
@@ -182,7 +182,7 @@ class Opener:
                     raise WireError("connect", "the proxy closed the connection", stage="connect")
                 found = reader.feed(data)
         except OSError as error:
-            raise WireError("connect", f"the proxy broke the connection ({error.strerror or error})", stage="connect") from None
+            raise WireError("connect", f"the proxy broke the connection ({reason(error)})", stage="connect") from None
         if not 200 <= found[0].status < 300:  # noqa: PLR2004 - the statuses of success
             raise WireError("connect", f"the proxy opens no tunnel: status {found[0].status}", stage="connect")
 
@@ -204,4 +204,4 @@ class Opener:
         except ssl.SSLError as error:
             raise WireError("tls", tls_text(error), stage="connect") from None
         except OSError as error:
-            raise WireError("tls", f"the connection broke during the TLS handshake ({error.strerror or error})", stage="connect") from None
+            raise WireError("tls", f"the connection broke during the TLS handshake ({reason(error)})", stage="connect") from None
