@@ -87,6 +87,21 @@ class ExecutionReport:
         """Return the last phase of that name."""
         return next((phase for phase in reversed(self.phases) if phase.name == name), None)
 
+    def facts(self) -> dict[str, object]:
+        """Return what a result should say about how the replay went, its measured phase above all."""
+        found: dict[str, object] = {"ended": self.ended, "cause": self.cause}
+        profile = self.phase("profile")
+        if profile is not None:
+            found |= {
+                "early_ends": dict(profile.early_ends),
+                "turns_skipped": profile.turns_skipped,
+                "idle_jumps": profile.idle_jumps,
+                "idle_jumped_s": profile.idle_jumped_s,
+                "session_idle_jumps": profile.session_idle_jumps,
+                "session_idle_jumped_s": profile.session_idle_jumped_s,
+            }
+        return found
+
 
 async def execute(
     schedule: Schedule,

@@ -142,8 +142,10 @@ async def measure_point(
         return failed_point(job, first.failure, code="errors", started=started)
     if report.ended == "stopped":
         raise PointStoppedError
-    broken_off = any(record.failure in _BROKEN_OFF for record in records)
     profile = report.phase("profile")
+    if report.ended == "aborted" and profile is None:
+        return failed_point(job, Failure(code="replay_aborted", cause=report.cause or "", fix=""), code="errors", started=started)
+    broken_off = any(record.failure in _BROKEN_OFF for record in records)
     measurement = Measurement(
         records=tuple(sorted(records, key=lambda record: record.send_ns)),
         load=point.load,
@@ -163,7 +165,7 @@ async def measure_point(
         "clock_anchor": {"wall_ns": report.anchor.wall_ns, "mono_ns": report.anchor.mono_ns},
         "schedule": dict(schedule.facts),
         "prompts": calibration.facts() if calibration is not None else None,
-        "early_ends": dict(profile.early_ends) if profile else {},
+        "replay": report.facts(),
         "collector_failures": dict(collector_failures),
         "model_served": engine.model,
         "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes],
