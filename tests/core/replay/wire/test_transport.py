@@ -313,14 +313,11 @@ def test_both_kinds_of_readers(client, monkeypatch, kind):
 
     if kind is EpollReaders and sys.platform != "linux":
         pytest.skip("epoll is of Linux")
-    make = (
-        (lambda loop, *, may_nap: EpollReaders(loop, may_nap=may_nap))
-        if kind is EpollReaders
-        else lambda loop, *, may_nap: LoopReaders(loop)
-    )
-    monkeypatch.setattr(
-        transport, "make_readers", lambda loop, *, may_nap: make(loop, **({"may_nap": may_nap} if kind is EpollReaders else {}))
-    )
+
+    def make(loop, *, may_nap):
+        return EpollReaders(loop, may_nap=may_nap) if kind is EpollReaders else LoopReaders(loop)
+
+    monkeypatch.setattr(transport, "make_readers", make)
 
     async def use(used, server):
         return [response.text for response in await asyncio.gather(*(used.post("/", content=b"%d" % n) for n in range(300)))]
