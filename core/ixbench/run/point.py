@@ -143,8 +143,6 @@ async def measure_point(
     if report.ended == "stopped":
         raise PointStoppedError
     profile = report.phase("profile")
-    if report.ended == "aborted" and profile is None:
-        return failed_point(job, Failure(code="replay_aborted", cause=report.cause or "", fix=""), code="errors", started=started)
     broken_off = any(record.failure in _BROKEN_OFF for record in records)
     measurement = Measurement(
         records=tuple(sorted(records, key=lambda record: record.send_ns)),
@@ -189,7 +187,7 @@ async def _death(engine: RunningEngine) -> Failure | None:
 async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str, **replay: Any) -> ExecutionReport:  # noqa: ANN401 - handed on
     """Replay, and tell the executor when the engine dies.
 
-    :raises _ReplayError: if the schedule cannot be carried out or a plugin's code fails in it.
+    :raises _ReplayError: if the schedule cannot be carried out, ends itself before it measures, or a plugin's code fails in it.
     """
     died = anyio.Event()
     number = 0
@@ -213,6 +211,8 @@ async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str
             raise
         except Exception as error:
             raise _ReplayError(_unforeseen(error)) from error
+        if report.ended == "aborted" and report.phase("profile") is None:
+            raise _ReplayError(Failure(code="replay_aborted", cause=report.cause or "", fix=""))
         tasks.cancel_scope.cancel()
     return report
 
