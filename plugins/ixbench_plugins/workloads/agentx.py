@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from ixbench.api.workload import Duration, Fault, InputError, OptionsModel, Schedule, Workload, WorkloadIdentity
+from ixbench_plugins.agentx.hub import PREFIX
 from ixbench_plugins.agentx.replay.corpora import BUILTIN, Sampler, find_traces
 from ixbench_plugins.agentx.replay.lanes import FirstPlays
 from ixbench_plugins.agentx.replay.presets import PRESETS, PresetName
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _CORPUS_SEED = 42
 _NAMES = {
     "output_cap": "output_cap",
+    "max_context": "max_context",
     "warmup_turns": "warmup_turns",
     "start_range": "start_range",
     "idle_cap": "idle_cap_s",
@@ -28,8 +31,19 @@ _NAMES = {
     "end_grace": "end_grace_s",
 }
 """Options that change a rule, and the rule."""
-_BELOW_LOCKED = frozenset({"output_cap"})
+_BELOW_LOCKED = frozenset({"output_cap", "max_context"})
 """Rules that may be made stricter where the preset has them at all."""
+_FREE_WHERE_NONE = frozenset({"max_context"})
+"""Rules that a preset without them leaves open: they are told in another way."""
+
+
+def _source(given: object) -> object:
+    """Return a path where a path is meant, so that it can start at the campaign's folder like all others."""
+    if not isinstance(given, str):
+        return given
+    if not given:
+        raise ValueError(f'traces is empty; write "{BUILTIN}", "{PREFIX}OWNER/NAME", or a file or a folder')
+    return given if given == BUILTIN or given.startswith(PREFIX) else Path(given)
 
 
 class AgentXOptions(OptionsModel):
@@ -37,7 +51,7 @@ class AgentXOptions(OptionsModel):
 
     preset: PresetName = "agentx"
     """Locked rules by name; "quick" is for trying things and never comparable."""
-    traces: Annotated[str, Field(min_length=1)] = BUILTIN
+    traces: Annotated[str | Path, BeforeValidator(_source)] = BUILTIN
     """Recorded sessions: a file, a folder, "hf:OWNER/NAME", or "builtin" for a generated corpus."""
     corpus_seed: Annotated[int, Field(ge=0)] | None = None
     """Draws the built-in corpus; default: `seed`."""
@@ -86,7 +100,9 @@ class AgentXOptions(OptionsModel):
             found.append(f"scale is {self.scale:g}, and preset '{self.preset}' locks the recorded token counts")
         for option, rule in _NAMES.items():
             value, own = getattr(self, option), getattr(locked, rule)
-            if value is None or value == own or (option in _BELOW_LOCKED and own is not None and value < own):
+            if value is None or value == own or (option in _FREE_WHERE_NONE and own is None):
+                continue
+            if option in _BELOW_LOCKED and own is not None and value < own:
                 continue
             allowed = "allows none" if own is None else f"locks it at {_told(own)}"
             found.append(f"{option} is {_told(value)}, and preset '{self.preset}' {allowed}")
@@ -99,8 +115,6 @@ class AgentXOptions(OptionsModel):
         changed: dict[str, Any] = {rule: getattr(self, option) for option, rule in _NAMES.items() if getattr(self, option) is not None}
         if self.duration is not None:
             changed["duration_s"] = self.duration
-        if self.max_context is not None:
-            changed["max_context"] = self.max_context
         return replace(locked, **changed)
 
     @property
@@ -145,7 +159,7 @@ class AgentX(Workload[AgentXOptions]):
                     allowed="concurrency = [...]",
                 )
             )
-        rules, traces = options.rules, find_traces(options.traces, seed=options.traces_seed)
+        rules, traces = options.rules, find_traces(str(options.traces), seed=options.traces_seed)
         sampler = Sampler(traces, scale=options.scale, output_cap=rules.output_cap, max_context=rules.max_context)
         seed = rules.seed if options.seed is None else options.seed
         first = FirstPlays.draw(
@@ -159,7 +173,7 @@ class AgentX(Workload[AgentXOptions]):
 
     def identity(self, options: AgentXOptions) -> WorkloadIdentity:
         """Return the preset with its version, and the hash of the corpus."""
-        corpus = find_traces(options.traces, seed=options.traces_seed).hash
+        corpus = find_traces(str(options.traces), seed=options.traces_seed).hash
         if options.max_context is not None:
             corpus += f"+max_context={options.max_context}"
         return WorkloadIdentity(preset=options.title, corpus=corpus)

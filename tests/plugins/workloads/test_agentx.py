@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -45,6 +47,7 @@ class TestLockedRules:
             ({"scale": 0.5}, "scale is 0.5, and preset 'agentx' locks the recorded token counts"),
             ({"output_cap": 64}, "output_cap is 64, and preset 'agentx' allows none"),
             ({"preset": "quick", "output_cap": 65}, "output_cap is 65, and preset 'quick' locks it at 64"),
+            ({"preset": "quick", "max_context": 65_536}, "max_context is 65536, and preset 'quick' locks it at 32768"),
             ({"warmup_turns": 1}, "warmup_turns is 1, and preset 'agentx' locks it at 10"),
             ({"start_range": [0.0, 1.0]}, r"start_range is \[0, 1\], and preset 'agentx' locks it at \[0.25, 0.75\]"),
             ({"idle_cap": "20s"}, "idle_cap is 20, and preset 'agentx' locks it at 10"),
@@ -62,7 +65,9 @@ class TestLockedRules:
         assert "override = true" in str(caught.value)
         assert options(**given, override=True).rules != PRESETS[given.get("preset", "agentx")].rules or "scale" in given
 
-    @pytest.mark.parametrize("given", [{"preset": "quick", "output_cap": 16}, {"preset": "quick", "scale": 0.1}, {"warmup_turns": 10}])
+    @pytest.mark.parametrize(
+        "given", [{"preset": "quick", "output_cap": 16}, {"preset": "quick", "scale": 0.1}, {"max_context": 9}, {"warmup_turns": 10}]
+    )
     def test_what_the_preset_allows_needs_no_override(self, given):
         assert "override" not in options(**given).title
 
@@ -80,7 +85,7 @@ class TestLockedRules:
     ("given", "message"),
     [
         ({"preset": "fast"}, "'agentx', 'inferencex-agentx-mvp' or 'quick'"),
-        ({"traces": ""}, "at least 1 character"),
+        ({"traces": ""}, "traces is empty; write .builtin., .hf:OWNER/NAME., or a file or a folder"),
         ({"seed": -1}, "greater than or equal to 0"),
         ({"sead": 1}, "Extra inputs"),
         ({"preset": "quick", "scale": 0}, "greater than 0"),
@@ -90,6 +95,11 @@ class TestLockedRules:
 def test_values_that_can_not_be_are_refused(given, message):
     with pytest.raises(ValidationError, match=message):
         options(**given)
+
+
+def test_paths_are_paths_and_names_are_names():
+    assert options(traces="some/folder").traces == Path("some/folder")
+    assert [options(traces=name).traces for name in ("builtin", "hf:a/b")] == ["builtin", "hf:a/b"]
 
 
 class TestIdentity:
