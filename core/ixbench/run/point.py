@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ixbench.model.point import Launch, Point
     from ixbench.model.record import FailureKind, RequestRecord
     from ixbench.model.result import PointResult
+    from ixbench.model.schedule import Schedule
     from ixbench.replay.execute import ExecutionReport
     from ixbench.replay.http_channel import HttpChannel
     from ixbench.replay.prompts.calibrate import Calibration
@@ -81,10 +82,11 @@ class MeasuredPoint:
 
 
 class _ReplayError(Exception):
-    """A workload or an adapter broke the replay: it costs this point, not the run."""
+    """A workload, an adapter or the engine broke the replay: it costs this point, not the run."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: Failure, code: str = "errors") -> None:
         self.failure = failure
+        self.code = code
         super().__init__(failure.cause)
 
 
@@ -105,24 +107,6 @@ async def measure_point(
     workload = job.host.workload(point.workload)
     _enter(job, "preparing")
     key = f"{secrets.token_hex(6)}:{point.id}"
-    calibration: Calibration | None = None
-    try:
-        schedule = workload.schedule(point.workload_options, point.load, key=key)
-        with interruption.until_asked():
-            calibration = await channel.prepare(schedule)
-    except CalibrationError as error:
-        if (died := await _death(engine)) is not None:
-            return failed_point(job, died, started=started)
-        return failed_point(job, Failure(code="calibration_failed", cause=str(error), fix=""), code="errors", started=started)
-    except IxbenchError as error:
-        cause = str(error).replace("\n", "; ")
-        return failed_point(job, Failure(code="workload_failed", cause=cause, fix=""), code="errors", started=started)
-    except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
-        return failed_point(job, _unforeseen(error), code="errors", started=started)
-    if interruption.asked:
-        raise PointStoppedError
-    state.load = Progress()
-    _enter(job, "profile")
     records: list[RequestRecord] = []
 
     def keep(record: RequestRecord) -> None:
@@ -131,15 +115,18 @@ async def measure_point(
 
     target = CollectorTarget(engine=job.launch.plan.engine, url=engine.url, pids=engine.pids, headers=dict(channel.target.headers))
     try:
+        schedule, calibration = await _prepare(job, engine, channel, interruption, key)
+        state.load = Progress()
+        _enter(job, "profile")
         async with sampling(job.host.collectors(), target, writer.sample) as collector_failures:
             report = await _execute_watched(
                 engine, interruption.stop, schedule=schedule, channel=channel, record=keep, progress=state.load, key=key
             )
-    except BaseExceptionGroup as group:
-        first = first_error(group)
+    except (_ReplayError, BaseExceptionGroup) as error:
+        first = first_error(error) if isinstance(error, BaseExceptionGroup) else error
         if not isinstance(first, _ReplayError):
             raise first from None
-        return failed_point(job, first.failure, code="errors", started=started)
+        return failed_point(job, first.failure, code=first.code, started=started)
     if report.ended == "stopped":
         raise PointStoppedError
     profile = report.phase("profile")
@@ -169,6 +156,32 @@ async def measure_point(
         "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes],
     }
     return _judged(job, measurement, channel.stamped_by, provenance)
+
+
+async def _prepare(
+    job: PointJob, engine: RunningEngine, channel: HttpChannel, interruption: Interruption, key: str
+) -> tuple[Schedule, Calibration | None]:
+    """Return the schedule, and how its prompts are made.
+
+    :raises PointStoppedError: if the user asked to stop.
+    :raises _ReplayError: if the workload cannot build it, or the server cannot be prepared for it.
+    """
+    calibration: Calibration | None = None
+    try:
+        schedule = job.host.workload(job.point.workload).schedule(job.point.workload_options, job.point.load, key=key)
+        with interruption.until_asked():
+            calibration = await channel.prepare(schedule)
+    except CalibrationError as error:
+        if (died := await _death(engine)) is not None:
+            raise _ReplayError(died, code="engine_died") from error
+        raise _ReplayError(Failure(code="calibration_failed", cause=str(error), fix="")) from error
+    except IxbenchError as error:
+        raise _ReplayError(Failure(code="workload_failed", cause=str(error).replace("\n", "; "), fix="")) from error
+    except Exception as error:
+        raise _ReplayError(_unforeseen(error)) from error
+    if interruption.asked:
+        raise PointStoppedError
+    return schedule, calibration
 
 
 def _enter(job: PointJob, stage: PointPhase) -> None:
@@ -201,6 +214,7 @@ async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str
         await engine.wait_dead()
         died.set()
 
+    report: ExecutionReport | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch)
         try:
@@ -214,6 +228,7 @@ async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str
         if report.ended == "aborted" and report.phase("profile") is None:
             raise _ReplayError(Failure(code="replay_aborted", cause=report.cause or "", fix=""))
         tasks.cancel_scope.cancel()
+    assert report is not None  # a replay that broke has raised
     return report
 
 
