@@ -56,6 +56,10 @@ class BlockMessage:
     """Place of its first block in the prompt."""
     end: int
     """Place after its last one."""
+    tail_tokens: int = 0
+    """Tokens after its last block, in a message that is not the last; the last one's tail is the layout's."""
+    tail_key: str = ""
+    """Seeds their text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,9 +7,9 @@ import random
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from ixbench.api.workload import (
     Edge,
@@ -24,7 +24,7 @@ from ixbench.api.workload import (
     WorkloadIdentity,
 )
 from ixbench_plugins.workloads.corpus import Conversation, Corpus, read_corpus
-from ixbench_plugins.workloads.load import LoadOptions
+from ixbench_plugins.workloads.load import Amount, PassesOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +32,11 @@ if TYPE_CHECKING:
     from ixbench.api.workload import Load, PhaseName
 
 
-class PromptsOptions(LoadOptions):
+class PromptsOptions(PassesOptions):
     """`[workload]` with `use = "prompts"`."""
 
     file: Path
     """JSON Lines: {"text": "..."} or {"messages": [{"role", "content"}, ...]}; each message of the user is one request."""
-    passes: Annotated[int, Field(ge=1)] | None = None
-    """How often the whole file is replayed; 1 where neither requests nor duration is given, and with these it is repeated as needed."""
     order: Literal["file", "shuffled"] = "file"
     """In which order conversations start; "shuffled" draws a new order for each pass."""
     output_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -49,13 +47,6 @@ class PromptsOptions(LoadOptions):
     """Whether a short marker goes before the first message of each conversation: fresh in each point and each pass and equal within it. So
     no point finds the prompts of the one before in the prefix cache, while conversations that begin alike still share it. false: the
     file's texts are sent unchanged, and points that share an engine start warm each other up."""
-
-    @model_validator(mode="after")
-    def _one_end(self) -> Self:
-        given = [name for name in ("requests", "duration", "passes") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given together; a point ends by one of them")
-        return self
 
 
 class Prompts(Workload[PromptsOptions]):
@@ -69,7 +60,7 @@ class Prompts(Workload[PromptsOptions]):
         """Return a warm-up and a measured phase of the file's conversations."""
         corpus = read_corpus(options.file)
         warmup = Amount(requests=options.warmup_requests(load))
-        measured = measured_amount(options, corpus, load)
+        measured = options.amount(load, sessions=len(corpus.conversations), turns=corpus.turns)
         build = _Builder(options=options, corpus=corpus, load=load, key=key)
         phases = [build.phase("warmup", warmup)] if warmup.requests else []
         phases.append(build.phase("profile", measured))
@@ -99,25 +90,6 @@ class Prompts(Workload[PromptsOptions]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """How much a phase replays; both None: without end."""
-
-    requests: int | None = None
-    """The last conversation is cut short to hit it."""
-    sessions: int | None = None
-
-
-def measured_amount(options: PromptsOptions, corpus: Corpus, load: Load) -> Amount:
-    """Return how much is measured; in an open loop a duration is a number of conversations too, since the rate is given."""
-    if options.requests is not None:
-        return Amount(requests=options.requests)
-    if options.duration is not None:
-        return Amount() if load.rate is None else Amount(sessions=max(1, round(load.rate * options.duration)))
-    passes = options.passes or 1
-    return Amount(requests=passes * corpus.turns, sessions=passes * len(corpus.conversations))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Builder:
     """Builds the phases of one point."""
 
@@ -129,8 +101,7 @@ class _Builder:
     def phase(self, name: PhaseName, amount: Amount) -> Phase:
         """Return a phase; its sessions are made as lanes draw them."""
         load, options = self.load, self.options
-        endless = amount.requests is None and amount.sessions is None
-        requests = None if endless else sum(turns for _, _, turns in self._plays(name, amount))
+        requests = None if amount.endless else sum(turns for _, _, turns in self._plays(name, amount))
         arrivals = None if load.rate is None else options.arrivals_ns(load.rate, sum(1 for _ in self._plays(name, amount)), name)
 
         def sessions() -> Iterator[Session]:
@@ -144,7 +115,7 @@ class _Builder:
                 )
 
         # Where arrivals are given they end by themselves within the duration.
-        duration_s = options.duration if endless else None
+        duration_s = options.duration if amount.endless else None
         return Phase(name=name, sessions=sessions, lanes=load.concurrency, count=requests, duration_s=duration_s)
 
     def _plays(self, name: PhaseName, amount: Amount) -> Iterator[tuple[Conversation, int, int]]:

@@ -74,12 +74,16 @@ class BlockWriter:
                 debt -= paid
                 at += 1
             parts += synthesiser.stretches(starts[at : message.end], block_tokens)
+            if message is layout.messages[-1]:
+                tail, key = layout.tail_tokens, layout.tail_key
+            else:
+                tail, key = message.tail_tokens, message.tail_key
+            paid = min(debt, tail)
+            debt -= paid
+            if tail > paid:
+                place = int.from_bytes(sha256(key.encode()).digest()[:8]) % synthesiser.places
+                parts.append(synthesiser.words(place, tail - paid))
             found.append(Message(role=message.role, content="".join(parts)))
-        tail = max(0, layout.tail_tokens - debt)
-        if tail:
-            last = found[-1]
-            place = int.from_bytes(sha256(layout.tail_key.encode()).digest()[:8]) % synthesiser.places
-            found[-1] = Message(role=last.role, content=last.content + synthesiser.words(place, tail))
         return tuple(found)
 
     def _framed(self, messages: Sequence[BlockMessage], *, marked: bool) -> Iterator[tuple[BlockMessage, int]]:

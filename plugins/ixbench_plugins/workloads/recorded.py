@@ -1,0 +1,258 @@
+"""What the workloads of recorded traffic share: how its conversations become load.
+
+In a closed loop lanes take one after another; in an open loop they arrive as they did, faster or slower by one factor, so that their mean
+rate is the load's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
+
+from pydantic import Field, model_validator
+
+from ixbench.api.workload import Fault, InputError, Phase, Schedule, Session
+from ixbench_plugins.workloads.load import NS_PER_S, Amount, PassesOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ixbench.api.workload import Load, PhaseName, Turn
+
+_RATE_SHARE = 0.01
+"""How far a rate may be from that of the speed that is asked for with it."""
+
+
+class RecordedOptions(PassesOptions):
+    """Keys that `mooncake` and `azure` share."""
+
+    file: Path
+    """The recorded traffic."""
+    times: Literal["recorded", "drawn"] = "recorded"
+    """Open loop: whether conversations arrive as recorded, all gaps stretched by one factor so that `rate` is their mean rate, or as
+    `arrival` says. In a closed loop the next one begins when a user is free, whatever the recording says."""
+    speed: Annotated[float, Field(gt=0)] | None = None
+    """Open loop at this many times the recorded speed; 1 keeps every time as recorded. The load's `rate` must then be what that comes to,
+    within 1 %; the message of a wrong one names the right one."""
+    limit: Annotated[int, Field(ge=1)] | None = None
+    """Takes only so many conversations from the start of the recording. The corpus is then another one."""
+    max_context: Annotated[int, Field(ge=1)] | None = None
+    """Leaves out conversations that need a longer context, in tokens. The corpus is then another one."""
+    min_input_tokens: Annotated[int, Field(ge=1)] = 64
+    """Synthetic prompts that were recorded shorter are sent with so many tokens, as a server's template alone may take more than a
+    recorded prompt; the result says how many were."""
+
+    @model_validator(mode="after")
+    def _one_pace(self) -> Self:
+        if self.times == "recorded":
+            if given := sorted(self.model_fields_set & {"arrival", "burstiness"}):
+                raise ValueError(f'{given[0]} belongs to times = "drawn", and the times are the recorded ones')
+        elif self.speed is not None:
+            raise ValueError('speed belongs to times = "recorded", and the times are drawn')
+        return self
+
+    def corpus_of(self, file_hash: str) -> str:
+        """Return what names the corpus: the file, and all that takes something else from it than all of it."""
+        parts = [f"+{name}={getattr(self, name)}" for name in ("limit", "max_context") if getattr(self, name) is not None]
+        if self.min_input_tokens != type(self).model_fields["min_input_tokens"].default:
+            parts.append(f"+min_input_tokens={self.min_input_tokens}")
+        return file_hash + "".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Play:
+    """One pass over a recording, by one phase of one point."""
+
+    key: str
+    """Fresh: no other pass has it."""
+    marks_texts: bool = True
+    """Whether literal texts begin with the marker."""
+
+    @property
+    def marker(self) -> str:
+        """What makes the pass's prompts new to the server; equal for all of them, so that they share what they share."""
+        return f"[rid:{hashlib.sha256(self.key.encode()).hexdigest()[:12]}]\n\n"
+
+
+class Recorded(Protocol):
+    """One conversation of a recording."""
+
+    @property
+    def name(self) -> str:
+        """Where it stands in the file, or its id there."""
+        ...
+
+    @property
+    def arrival_ns(self) -> int | None:
+        """When it began, by the clock of the recording."""
+        ...
+
+    @property
+    def turns(self) -> int:
+        """How many requests it makes."""
+        ...
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Longest context that it needs; None where only the server can count it."""
+        ...
+
+    @property
+    def lengthened(self) -> bool:
+        """Whether it is sent with a longer prompt than was recorded."""
+        ...
+
+    def make(self, play: Play, most: int) -> tuple[Turn, ...]:
+        """Return its first turns, no more than `most`."""
+        ...
+
+
+def chosen(options: RecordedOptions, recorded: Sequence[Recorded], workload: str) -> tuple[Recorded, ...]:
+    """Return the conversations that the options ask for.
+
+    :raises InputError: if there are none.
+    """
+    most = options.max_context
+    found = tuple(talk for talk in recorded[: options.limit] if most is None or talk.context_tokens is None or talk.context_tokens <= most)
+    if not found:
+        shortest = min(talk.context_tokens or 0 for talk in recorded[: options.limit])
+        raise InputError(
+            Fault(
+                where=f"workload {workload}: max_context",
+                problem=f"no conversation of {options.file} fits into {most} tokens; the shortest needs {shortest}",
+                advice=f"raise max_context to {shortest} or more",
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A recording as one point plays it."""
+
+    workload: str
+    options: RecordedOptions
+    load: Load
+    key: str
+    talks: tuple[Recorded, ...]
+    marks_texts: bool = True
+
+    def schedule(self, file_hash: str) -> Schedule:
+        """Return a warm-up and a measured phase.
+
+        :raises InputError: if the load does not fit the recording.
+        """
+        options, load = self.options, self.load
+        factor = self._factor()
+        warmup = Amount(requests=options.warmup_requests(load))
+        phases = [self._phase("warmup", warmup, factor)] if warmup.requests else []
+        phases.append(self._phase("profile", self._measured(factor), factor))
+        facts: dict[str, str | int | float | bool | None] = {
+            "corpus": options.corpus_of(file_hash),
+            "conversations": len(self.talks),
+            "arrival": self._arrival(factor),
+            "speed": factor,
+            "lengthened_requests": sum(talk.lengthened for talk in self.talks),
+            "warmup_requests": warmup.requests,
+            "requests": phases[-1].count,
+            "duration_s": options.duration,
+            "max_context_tokens": options.max_context,
+            "min_input_tokens": options.min_input_tokens,
+            "seed": options.seed,
+        }
+        return Schedule(phases=tuple(phases), request_limit_s=options.request_limit, facts=facts)
+
+    @property
+    def _gap_ns(self) -> float:
+        """Mean time between two arrivals of the recording; 0 where all came at once."""
+        first, last = self.talks[0].arrival_ns or 0, self.talks[-1].arrival_ns or 0
+        return (last - first) / max(1, len(self.talks) - 1)
+
+    def _factor(self) -> float | None:
+        """Return how many times faster than recorded conversations arrive; None where they do not arrive as recorded."""
+        options, load = self.options, self.load
+        if load.rate is None:
+            if options.speed is not None:
+                raise self._fault("speed", "says how fast conversations arrive, and with concurrency each waits for a free user", "a rate")
+            return None
+        if options.times == "drawn":
+            return None
+        if self.talks[0].arrival_ns is None:
+            raise self._fault(
+                "times", f"{options.file} does not tell when its conversations began", 'concurrency = [...], or times = "drawn"'
+            )
+        if not self._gap_ns:
+            raise self._fault(
+                "times",
+                f"{'one conversation has' if len(self.talks) == 1 else 'conversations that all begin at one moment have'} no rate",
+                'concurrency = [...], or times = "drawn"',
+            )
+        recorded_rate = NS_PER_S / self._gap_ns
+        if options.speed is None:
+            return load.rate / recorded_rate
+        rate = options.speed * recorded_rate
+        if abs(load.rate - rate) > _RATE_SHARE * rate:
+            problem = f"is {options.speed:g}, which brings {rate:.4g} conversations a second, and the load's rate is {load.rate:g}"
+            raise self._fault("speed", problem, f"rate = [{rate:.4g}], or any rate without speed")
+        return options.speed
+
+    def _fault(self, option: str, problem: str, allowed: str) -> InputError:
+        return InputError(Fault(where=f"workload {self.workload}: {option}", problem=problem, allowed=allowed))
+
+    def _arrival(self, factor: float | None) -> str:
+        if factor is None:
+            return self.options.describe_arrival(self.load)
+        return f"recorded, {factor:.4g} times as fast, at {self.load.rate:g} a second in the mean"
+
+    def _measured(self, factor: float | None) -> Amount:
+        if factor is not None and self.options.duration is not None:
+            last_ns = self.options.duration * NS_PER_S
+            return Amount(sessions=next(number for number in count() if self._arrival_ns(number, factor) >= last_ns))
+        return self.options.amount(self.load, sessions=len(self.talks), turns=sum(talk.turns for talk in self.talks))
+
+    def _arrival_ns(self, number: int, factor: float) -> int:
+        """Return when a conversation arrives after the start; behind the last one the recording begins again, a mean gap later."""
+        lap, place = divmod(number, len(self.talks))
+        since = (self.talks[place].arrival_ns or 0) - (self.talks[0].arrival_ns or 0)
+        return round((since + lap * len(self.talks) * self._gap_ns) / factor)
+
+    def _phase(self, name: PhaseName, amount: Amount, factor: float | None) -> Phase:
+        """Return a phase; its sessions are made as lanes draw them."""
+        load, options = self.load, self.options
+        plays = None if amount.endless else [turns for _, _, turns in self._plays(amount)]
+        drawn = options.arrivals_ns(load.rate, len(plays), name) if load.rate is not None and factor is None and plays else None
+
+        def arrival_ns(number: int) -> int | None:
+            if factor is not None:
+                return self._arrival_ns(number, factor)
+            return None if drawn is None else drawn[number]
+
+        def sessions() -> Iterator[Session]:
+            for number, (talk, lap, turns) in enumerate(self._plays(amount)):
+                play = Play(key=f"{self.key}:{name}:{lap}", marks_texts=self.marks_texts)
+                yield Session(id=f"{name}-{number}", turns=talk.make(play, turns), trace_id=talk.name, arrival_ns=arrival_ns(number))
+
+        return Phase(
+            name=name,
+            sessions=sessions,
+            lanes=load.concurrency,
+            count=None if plays is None else sum(plays),
+            # Where arrivals are given they end by themselves within the duration.
+            duration_s=options.duration if amount.endless else None,
+        )
+
+    def _plays(self, amount: Amount) -> Iterator[tuple[Recorded, int, int]]:
+        """Yield conversations, the pass that each belongs to, and how many of its turns are played; equal on every call."""
+        left = amount.requests
+        for number in count():
+            if number == amount.sessions or left == 0:
+                return
+            lap, place = divmod(number, len(self.talks))
+            talk = self.talks[place]
+            turns = talk.turns if left is None else min(talk.turns, left)
+            if left is not None:
+                left -= turns
+            yield talk, lap, turns
