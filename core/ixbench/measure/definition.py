@@ -41,7 +41,13 @@ class Measurement:
     engine_failure: Failure | None = None
     """Set when the engine died or was lost while the point ran."""
     lag_p99_s: float | None = None
+    """p99 of the largest event-loop delay of the client while each request was in flight."""
     client_cpu_s: float | None = None
+    """CPU seconds of the client in the profile phase."""
+    client_wait_s: float | None = None
+    """Seconds of that phase in which the client could have run and had no core."""
+    clock: Literal["kernel", "read", "virtual"] | None = None
+    """What stamped the chunks; None = not known."""
 
     @cached_property
     def profile(self) -> tuple[RequestRecord, ...]:

@@ -126,6 +126,8 @@ class ClientReport:
     """p99 of the largest event-loop delay in flight."""
     cpu_s: float | None
     """CPU seconds of the client during the profile phase."""
+    wait_s: float | None = None
+    """Seconds of that phase in which the client could have run and had no core; None where the system does not tell."""
     clock: Literal["kernel", "read", "virtual"]
     """How chunks were stamped."""
 

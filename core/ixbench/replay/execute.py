@@ -13,7 +13,7 @@ import anyio
 from ixbench.model.errors import first_error
 from ixbench.model.exchange import TurnRequest
 from ixbench.replay.clock import NS_PER_S, MonotonicClock
-from ixbench.replay.lag import LagMonitor
+from ixbench.replay.lag import LagMonitor, run_queue_wait_s
 from ixbench.replay.load import PhaseLoad
 from ixbench.replay.progress import Progress
 from ixbench.replay.quiet import collector_paused
@@ -60,6 +60,8 @@ class PhaseReport:
     """Turns that were never sent: the rest of these streams, and what made no sense without it."""
     client_cpu_s: float
     """CPU seconds of this process."""
+    client_wait_s: float | None = None
+    """Seconds that this process could have run and had no core; None where the system does not tell."""
     idle_jumps: int = 0
     """How often time without any request in flight was cut short."""
     idle_jumped_s: float = 0.0
@@ -207,7 +209,7 @@ class _Executor:
             await self._load.close_within(min(end.grace_s, self._load.phase.grace_s))
 
     async def _run_phase(self, phase: Phase) -> PhaseReport:
-        cpu_s = time.process_time()
+        cpu_s, wait_s = time.process_time(), run_queue_wait_s()
         self.progress.begin(phase, self.clock.now_ns())
         load = self._load = PhaseLoad(phase=phase, clock=self.clock, sender=self._send, carry=self._carry)
         try:
@@ -224,6 +226,7 @@ class _Executor:
             early_ends=load.early_ends,
             turns_skipped=load.turns_skipped,
             client_cpu_s=time.process_time() - cpu_s,
+            client_wait_s=(run_queue_wait_s() or 0.0) - wait_s if wait_s is not None else None,
             idle_jumps=load.caps.system.count,
             idle_jumped_s=load.caps.system.total_ns / NS_PER_S,
             session_idle_jumps=load.caps.sessions.count,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -12,6 +13,16 @@ if TYPE_CHECKING:
 
 _PERIOD_NS = 10_000_000
 _MOST_KEPT = 65536
+
+_SCHEDSTAT = Path("/proc/self/schedstat")
+
+
+def run_queue_wait_s() -> float | None:
+    """Return for how long this process was ready to run and had no core, since its start; None where the system does not tell."""
+    try:
+        return int(_SCHEDSTAT.read_text("ascii").split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 class LagMonitor:

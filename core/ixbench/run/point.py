@@ -7,7 +7,7 @@ import traceback
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -143,6 +143,8 @@ async def measure_point(
         engine_failure=await _death(engine) if broken_off else engine.failure(),
         lag_p99_s=float(np.percentile(np.asarray(report.lags_ns), 99)) / 1e9 if report.lags_ns else None,
         client_cpu_s=profile.client_cpu_s if profile else None,
+        client_wait_s=profile.client_wait_s if profile else None,
+        clock=channel.stamped_by,
     )
     provenance: dict[str, object] = {
         "started": iso_utc(started),
@@ -155,7 +157,7 @@ async def measure_point(
         "model_served": engine.model,
         "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes],
     }
-    return _judged(job, measurement, channel.stamped_by, provenance)
+    return _judged(job, measurement, provenance)
 
 
 async def _prepare(
@@ -243,7 +245,7 @@ def _unforeseen(error: Exception) -> Failure:
     )
 
 
-def _judged(job: PointJob, measurement: Measurement, clock: Literal["kernel", "read"], provenance: dict[str, object]) -> MeasuredPoint:
+def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, object]) -> MeasuredPoint:
     failures: dict[str, str] = {}
 
     def failed(metric: Metric, error: Exception) -> None:
@@ -259,7 +261,13 @@ def _judged(job: PointJob, measurement: Measurement, clock: Literal["kernel", "r
         metrics=metrics,
         accounting=accounting(measurement),
         axis=axis_of(metrics, job.campaign.report.axis),
-        client=ClientReport(floor_s=None, lag_s=measurement.lag_p99_s, cpu_s=measurement.client_cpu_s, clock=clock),
+        client=ClientReport(
+            floor_s=None,
+            lag_s=measurement.lag_p99_s,
+            cpu_s=measurement.client_cpu_s,
+            wait_s=measurement.client_wait_s,
+            clock=measurement.clock or "read",
+        ),
         provenance=provenance,
     )
     return MeasuredPoint(result=result, measurement=measurement)

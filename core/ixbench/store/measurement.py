@@ -19,7 +19,7 @@ FACTS = "measurement"
 """The key in `provenance`."""
 
 
-ELSEWHERE = frozenset({"records", "load", "gpus", "agentic", "lag_p99_s", "client_cpu_s"})
+ELSEWHERE = frozenset({"records", "load", "gpus", "agentic", "lag_p99_s", "client_cpu_s", "client_wait_s", "clock"})
 """Fields of a measurement that requests.jsonl, `identity` and `client` hold."""
 
 
@@ -55,5 +55,7 @@ def rebuild(result: PointResult, records: tuple[RequestRecord, ...]) -> Measurem
         agentic=identity.agentic,
         lag_p99_s=result.client.lag_s if result.client else None,
         client_cpu_s=result.client.cpu_s if result.client else None,
+        client_wait_s=result.client.wait_s if result.client else None,
+        clock=result.client.clock if result.client else None,
         **{name: getattr(known, name) for name in _Facts.__struct_fields__},
     )

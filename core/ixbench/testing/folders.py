@@ -81,6 +81,8 @@ def _write_measured(folder: RunFolder, host: Host, point_id: str, concurrency: i
         end_ns=max(record.close_ns for record in records),
         lag_p99_s=sealed.client.lag_s if sealed.client else None,
         client_cpu_s=sealed.client.cpu_s if sealed.client else None,
+        client_wait_s=sealed.client.wait_s if sealed.client else None,
+        clock=sealed.client.clock if sealed.client else None,
     )
     metrics = measure(measurement, host.metrics())
     with folder.start_point(point_id) as writer:

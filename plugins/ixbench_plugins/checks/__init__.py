@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench_plugins.checks.answers import ANSWERS
+from ixbench_plugins.checks.client import CLIENT
 from ixbench_plugins.checks.engine import ENGINE
 from ixbench_plugins.checks.lengths import LENGTHS
 from ixbench_plugins.checks.plausible import PLAUSIBLE
@@ -13,4 +14,4 @@ from ixbench_plugins.checks.samples import SAMPLES
 if TYPE_CHECKING:
     from ixbench.api.measure import Check
 
-CHECKS: tuple[Check, ...] = (*ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *PLAUSIBLE)
+CHECKS: tuple[Check, ...] = (*CLIENT, *ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *PLAUSIBLE)

@@ -36,6 +36,8 @@ def test_a_measurement_comes_back_through_the_disk(tmp_path):
         engine_failure=Failure(code="oom", cause="no memory", fix="", evidence=("line",)),
         lag_p99_s=result.client.lag_s,
         client_cpu_s=result.client.cpu_s,
+        client_wait_s=result.client.wait_s,
+        clock=result.client.clock,
     )
     with PointWriter(tmp_path / "a-c8", Redactor()) as writer:
         for record in measurement.records:

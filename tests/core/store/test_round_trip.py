@@ -184,7 +184,7 @@ def test_point_json_has_the_keys_of_its_format(tmp_path):
     ]  # fmt: skip
     assert content["failure"] is None
     assert list(content["axis"]) == ["name", "percentile", "tok_s_user"]
-    assert list(content["client"]) == ["floor_s", "lag_s", "cpu_s", "clock"]
+    assert list(content["client"]) == ["floor_s", "lag_s", "cpu_s", "wait_s", "clock"]
     assert {"requests", "ok", "failed", "cancelled", "warmup", "resent"} <= set(content["accounting"])
 
 

@@ -1,0 +1,108 @@
+"""Whether the client was fast enough to measure: not late with its own work, not late with what it had to send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api import measure
+from ixbench.api.measure import Check, Reason
+from ixbench_plugins.checks._words import seconds, share
+
+if TYPE_CHECKING:
+    from ixbench.api.measure import Measurement, Metrics
+
+CPU_LIMIT = 0.85
+"""Share of its one core that the client may use."""
+TTFT_SHARE = 0.05
+"""How much of the median TTFT the client's own delay may be, where that delay is part of the stamps."""
+BOUND_LIMIT = 0.05
+"""Share of chunks, or of first ones, whose stamps may be upper bounds because the client came late."""
+DELAY_SHARE = 0.10
+"""How late a send may be, as a share of the median TTFT."""
+ACHIEVED_LIMIT = 0.98
+"""Share of the asked rate that sends must reach."""
+
+
+def _client_lag(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    window, cpu, lag = measure.window_s(measurement), measurement.client_cpu_s, measurement.lag_p99_s
+    if cpu is not None and window and cpu / window > CPU_LIMIT:
+        text = f"the client used {share(cpu / window)} of its core; allowed: {share(CPU_LIMIT)}; ask for less load, or use a faster machine"
+        return Reason(code="client_lag", value=cpu / window, limit=CPU_LIMIT, text=text)
+    if lag is None or limit is None:
+        return None
+    if measurement.clock == "kernel":
+        return _late_reads(measurement, metrics, lag, limit)
+    ttft = measure.percentile(measurement.times.ttft, 50)
+    allowed = limit if ttft is None else min(limit, TTFT_SHARE * ttft)
+    if lag <= allowed:
+        return None
+    text = f"the client was late by {seconds(lag)} (p99), and its delays are part of all latencies; allowed: {seconds(allowed)}"
+    return Reason(code="client_lag", value=lag, limit=allowed, text=text + _cause(measurement))
+
+
+def _late_reads(measurement: Measurement, metrics: Metrics, lag: float, limit: float) -> Reason | None:
+    """Judge a client whose stamps are the kernel's: they are right until it is late by more than the time between two chunks."""
+    if lag <= limit:
+        return None
+    late = f"the client was late by {seconds(lag)} (p99; allowed: {seconds(limit)})"
+    for name, what in (("ttft_bound_share", "first output"), ("bundled_share", "chunks")):
+        found = metrics.get(name)
+        if isinstance(found, int | float) and found > BOUND_LIMIT:
+            text = f"{late}, so that the times of {share(found)} of the {what} are upper bounds; allowed: {share(BOUND_LIMIT)}"
+            return Reason(code="client_lag", value=lag, limit=limit, text=text + _cause(measurement))
+    text = f"{late}; the kernel's stamps hold, but requests may have been sent late by as much"
+    return Reason(code="client_lag", value=lag, limit=limit, text=text + _cause(measurement), severity="warning")
+
+
+def _cause(measurement: Measurement) -> str:
+    """Return what kept the client from running, if the system says so."""
+    waited, window = measurement.client_wait_s, measure.window_s(measurement)
+    if not waited or not window:
+        return ""
+    return f". It waited {seconds(waited)} of {seconds(window)} for a core that others had: leave it one"
+
+
+def _schedule_late(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    if measurement.load.rate is None or limit is None:
+        return None
+    late = measure.percentile(measurement.times.dispatch_delay, 99)
+    ttft = measure.percentile(measurement.times.ttft, 50)
+    allowed = limit if ttft is None else min(limit, DELAY_SHARE * ttft)
+    if late is not None and late > allowed:
+        text = f"requests were sent {seconds(late)} later than asked (p99); allowed: {seconds(allowed)}{_cause(measurement)}"
+        return Reason(code="schedule_late", value=late, limit=allowed, text=text)
+    achieved = _achieved_share(measurement)
+    if achieved is not None and achieved < ACHIEVED_LIMIT:
+        text = f"requests were sent at {share(achieved)} of the rate that was asked; at least {share(ACHIEVED_LIMIT)} are needed"
+        return Reason(code="schedule_late", value=achieved, limit=ACHIEVED_LIMIT, text=text)
+    return None
+
+
+def _achieved_share(measurement: Measurement) -> float | None:
+    """Return the rate of sends as a share of the rate at which they were due: arrivals are drawn, so the asked mean is no measure."""
+    pairs = [(record.due_ns, record.send_ns) for record in measurement.profile if record.due_ns is not None]
+    if len(pairs) < 2:  # noqa: PLR2004 - a rate needs two moments
+        return None
+    due = max(moment for moment, _ in pairs) - min(moment for moment, _ in pairs)
+    sent = max(moment for _, moment in pairs) - min(moment for _, moment in pairs)
+    return due / sent if sent > 0 and due > 0 else None
+
+
+CLIENT: tuple[Check, ...] = (
+    Check(
+        code="client_lag",
+        limit=0.010,
+        explain="The client must be negligible: p99 of its event-loop delay (limit: seconds) at most this and 5 % of the median TTFT, "
+        "and its CPU at most 85 % of a core. Where the kernel stamps all chunks, a delay is no part of them: then it only warns, unless "
+        "more than 5 % of the chunks, or of the first ones, came in one read with others.",
+        decide=_client_lag,
+    ),
+    Check(
+        code="schedule_late",
+        limit=0.200,
+        explain="Open loop: p99 of the delay between the planned and the real send (limit: seconds) at most this and 10 % of the median "
+        "TTFT, and at least 98 % of the asked rate.",
+        decide=_schedule_late,
+    ),
+)
