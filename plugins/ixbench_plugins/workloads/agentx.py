@@ -178,6 +178,14 @@ class AgentX(Workload[AgentXOptions]):
             corpus += f"+max_context={options.max_context}"
         return WorkloadIdentity(preset=options.title, corpus=corpus)
 
+    def replica(self, options: AgentXOptions, number: int) -> AgentXOptions:
+        """Return the options of one replica: another built-in corpus, and other starts in any corpus."""
+        if number == 0:
+            return options
+        changed = {"corpus_seed": options.traces_seed + number}
+        seed = options.rules.seed if options.seed is None else options.seed
+        return options.model_copy(update=changed if seed is None else changed | {"seed": seed + number})
+
     def estimate_s(self, options: AgentXOptions, load: Load) -> float | None:
         """Return the measured phase's length; warm-up comes on top and depends on the engine."""
         del load

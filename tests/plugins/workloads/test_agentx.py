@@ -97,6 +97,20 @@ def test_values_that_can_not_be_are_refused(given, message):
         options(**given)
 
 
+class TestReplicas:
+    def test_the_first_is_what_was_asked_and_the_others_draw_anew(self):
+        asked = options(corpus_seed=5)
+        replicas = [WORKLOAD.replica(asked, number) for number in range(4)]
+        assert replicas[0] is asked
+        assert [(replica.corpus_seed, replica.seed) for replica in replicas[1:]] == [(6, 43), (7, 44), (8, 45)]
+
+    def test_a_seed_that_is_fresh_stays_fresh(self):
+        replica = WORKLOAD.replica(options(preset="inferencex-agentx-mvp"), 3)
+        assert (replica.corpus_seed, replica.seed) == (45, None)
+        one, other = (WORKLOAD.schedule(replica, Load(concurrency=1), key=key).phases[0].sessions().draw(0) for key in ("a", "b"))
+        assert one.turns[0].number != other.turns[0].number
+
+
 def test_paths_are_paths_and_names_are_names():
     assert options(traces="some/folder").traces == Path("some/folder")
     assert [options(traces=name).traces for name in ("builtin", "hf:a/b")] == ["builtin", "hf:a/b"]
