@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -13,12 +13,15 @@ from ixbench.host.contracts.engine import Engine
 from ixbench.launch.control import request_headers
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
+from ixbench.model.errors import IxbenchError
 from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, PointStarted
+from ixbench.replay.floor import measure_floor
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
 from ixbench.run.bench import output_rate
 from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
 from ixbench.run.state import FINAL_PHASES, STAGE_OF_VERDICT
+from ixbench.store.header import ClientFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from ixbench.store.folder import RunFolder
 
 _PROVENANCE_LIMIT_S = 30.0
+_FLOOR_REQUESTS = 50
 _TELL_S = 60.0
 """How often a run that nobody sees live says how far it is."""
 
@@ -55,6 +59,8 @@ class RunLoop:
     results: list[PointResult] = field(default_factory=list)
     """What this run has sealed, in order."""
     _last: Launch | None = None
+    _floor_s: float | None = None
+    """What the client itself adds to every TTFT."""
     _tries: Counter[str] = field(default_factory=Counter)
     _launch_tries: Counter[str] = field(default_factory=Counter)
 
@@ -65,6 +71,8 @@ class RunLoop:
         :raises IxbenchError: if the disk refuses.
         """
         self._last = launches[-1][0] if launches else None
+        if launches:
+            await self._measure_floor()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._tell)
@@ -194,8 +202,25 @@ class RunLoop:
     def _job(self, launch: Launch, point: Point, facts: Mapping[str, object]) -> PointJob:
         state = self.state.points[point.id]
         return PointJob(
-            campaign=self.campaign, host=self.host, launch=launch, point=point, state=state, facts=facts, changed=self.view.changed
+            campaign=self.campaign,
+            host=self.host,
+            launch=launch,
+            point=point,
+            state=state,
+            facts=facts,
+            changed=self.view.changed,
+            floor_s=self._floor_s,
         )
+
+    async def _measure_floor(self) -> None:
+        """Find out what the client itself adds, and keep it; a machine where that fails can still measure."""
+        try:
+            floor = await measure_floor(requests=_FLOOR_REQUESTS)
+        except IxbenchError as error:
+            self.view.say(f"note: {error}")
+            return
+        self._floor_s = floor.floor_s
+        self.folder.write_header(replace(self.folder.header(), client=ClientFacts(floor_s=floor.floor_s)))
 
     async def _ask_provenance(self, launch: Launch, engine: RunningEngine, point: Point) -> dict[str, object]:
         """Return what the engine says about itself; an engine that does not answer is no reason not to measure it."""

@@ -68,6 +68,8 @@ class PointJob:
     state: PointState
     changed: Callable[[PointState], None]
     """Told when the point enters another stage."""
+    floor_s: float | None = None
+    """TTFT of a server that answers at once, through this client."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What the engine says about itself, from the adapter's `provenance`."""
 
@@ -262,7 +264,7 @@ def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, objec
         accounting=accounting(measurement),
         axis=axis_of(metrics, job.campaign.report.axis),
         client=ClientReport(
-            floor_s=None,
+            floor_s=job.floor_s,
             lag_s=measurement.lag_p99_s,
             cpu_s=measurement.client_cpu_s,
             wait_s=measurement.client_wait_s,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -57,7 +58,7 @@ def test_help_lists_every_command(ixbench):
     code, out, err = ixbench("--help")
     assert (code, err) == (0, "")
     for name in (*cli.BUILT_IN, "hello"):
-        assert f"\n    {name} " in out
+        assert re.search(rf"^    {name}\s", out, re.MULTILINE)
 
 
 def test_version(ixbench):
