@@ -95,11 +95,11 @@ def test_a_duration_takes_the_place_of_a_number_of_requests(shell, server):
         ("not_found", "the model does not exist"),
         ("rate_limited", "too many requests"),
         ("no_usage", "the server reports no token counts"),
-        ("hang_before_head", "no end within the request limit of 1 s"),
+        ("hang_before_head", "no end within the request limit of 3 s"),
     ],
 )
 def test_a_bad_server_is_one_failed_point_with_its_cause(shell, server, kind, words):
-    done = shell.run("bench", server.url, "--model", f"script:{kind}", "--requests", "30", "--set", "request_limit=1s")
+    done = shell.run("bench", server.url, "--model", f"script:{kind}", "--requests", "30", "--set", "request_limit=3s")
     assert done.code == 3, done.err
     (point,) = points(done)
     failure = done.point(point)["failure"]

@@ -76,7 +76,8 @@ def test_an_engine_that_dies_in_a_point_costs_that_point_alone(shell, campaign):
     kept = done.records("scripted-c2")
     counts = second["accounting"]
     assert counts["requests"] == len(kept) == counts["ok"] + sum(counts["failed"].values()) + counts["cancelled"]
-    assert counts["ok"] == 1
+    # The request beside the deadly one may have come through or not.
+    assert counts["ok"] in {0, 1}
     (launch,) = (done.folder / "launches").iterdir()
     assert sorted(path.name for path in launch.iterdir()) == ["engine.log", "engine.log.1", "launch.json"]
     assert shell.processes() == []

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 PROMPTS = [f"tell me about number {number}" for number in range(6)]
-LIMIT_S = 1.5
+LIMIT_S = 4.0
 KINDS = {
     "bad_request": ("http_status", None),
     "unauthorized": ("http_status", None),
@@ -41,7 +41,7 @@ def done(make_shell, tmp_path_factory, server):
     shell = make_shell(tmp_path_factory.mktemp("kinds"))
     shell.write_prompts(PROMPTS)
     deployments = [
-        f'[[deployment]]\nname = "{kind}"\nengine = "endpoint"\nurl = "{server.url}"\nserved_name = "script:{kind}"\nconcurrency = 3\n'
+        f'[[deployment]]\nname = "{kind}"\nengine = "endpoint"\nurl = "{server.url}"\nserved_name = "script:{kind}"\nconcurrency = 6\n'
         for kind in (*KINDS, *GOOD)
     ]
     shell.write_campaign("\n".join(deployments), workload=f"request_limit = {LIMIT_S}")
@@ -49,7 +49,7 @@ def done(make_shell, tmp_path_factory, server):
 
 
 def identifier(kind):
-    return f"{kind.replace('_', '-')}-c3"
+    return f"{kind.replace('_', '-')}-c6"
 
 
 def test_the_run_is_through_and_told_with_an_exit_code(done):
@@ -82,12 +82,12 @@ def test_an_odd_but_good_answer_is_a_success(done, kind):
 
 
 def test_no_usage_is_said_by_its_name(done):
-    reasons = {reason["code"]: reason for reason in done.point("no-usage-c3")["verdict"]["reasons"]}
+    reasons = {reason["code"]: reason for reason in done.point("no-usage-c6")["verdict"]["reasons"]}
     assert reasons["no_usage"]["value"] == len(PROMPTS)
 
 
 def test_the_error_texts_of_the_server_are_kept(done):
-    texts = {record.error_text for record in done.records("not-found-c3")}
+    texts = {record.error_text for record in done.records("not-found-c6")}
     assert len(texts) == 1
     assert "the model does not exist" in texts.pop()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -150,3 +151,18 @@ def test_without_probes_the_totals_are_those_of_the_records(shell, llama):
             first, second = sorted(one, key=lambda record: record.turn)
             assert second.send_ns >= first.close_ns
             assert second.usage_input > first.usage_input + first.usage_output, "the answer is part of the next prompt"
+
+
+def test_a_killed_run_leaves_no_engine_behind(shell):
+    shell.write(
+        "campaign.toml",
+        f'{FIXED.replace("requests = 30", "requests = 100000")}[[deployment]]\nengine = "llamacpp"\nconcurrency = 2\n{TINY}',
+    )
+    running = shell.start("run", "campaign.toml")
+    running.wait_for("measuring")
+    running.send(signal.SIGKILL)
+    assert running.end().code == -signal.SIGKILL
+    end = time.monotonic() + START_LIMIT_S
+    while shell.processes():
+        assert time.monotonic() < end, shell.processes()
+        time.sleep(0.05)
