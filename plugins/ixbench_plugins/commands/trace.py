@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api.hooks import Command
-from ixbench_plugins.commands import trace_generate, trace_inspect
+from ixbench_plugins.commands import trace_convert, trace_generate, trace_inspect
 
 if TYPE_CHECKING:
     import argparse
 
-ACTIONS = (trace_inspect.INSPECT, trace_generate.GENERATE)
+ACTIONS = (trace_inspect.INSPECT, trace_generate.GENERATE, trace_convert.CONVERT)
 """In the order of `ixbench trace --help`."""
 
 

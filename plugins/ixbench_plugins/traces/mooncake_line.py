@@ -55,7 +55,7 @@ class Line:
     text: str | None = None
     messages: tuple[Message, ...] = ()
     output_tokens: int | None = None
-    """None: the server's own limit."""
+    """As recorded, 0 included, which is sent as 1. None: the server's own limit."""
     exact_length: bool = False
 
 
@@ -163,7 +163,7 @@ class _Fields:
             block_ids=ids,
             text=text,
             messages=messages,
-            output_tokens=None if output is None else max(1, output),
+            output_tokens=output,
             exact_length=exact and output is not None,
         )
 

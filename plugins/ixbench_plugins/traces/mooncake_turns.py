@@ -52,7 +52,7 @@ def _turn(talk: Conversation, number: int, line: Line, contents: Contents | None
         stream=talk.stream,
         number=number,
         input_tokens=prompt.tokens if isinstance(prompt, LinePrompt) else None,
-        output_tokens=line.output_tokens,
+        output_tokens=None if line.output_tokens is None else max(1, line.output_tokens),
         exact_length=line.exact_length,
         keep_answer=line.kind == "text" and not last,
         prompt_blocks=None if contents is None else contents.blocks[number],

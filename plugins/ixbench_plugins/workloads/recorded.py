@@ -32,8 +32,8 @@ class RecordedOptions(PassesOptions):
     file: Path
     """The recorded traffic."""
     times: Literal["recorded", "drawn"] = "recorded"
-    """Open loop: whether conversations arrive as recorded, all gaps stretched by one factor so that `rate` is their mean rate, or as
-    `arrival` says. In a closed loop the next one begins when a user is free, whatever the recording says."""
+    """Open loop: whether conversations arrive as recorded, all gaps stretched by one factor so that `rate` is the mean rate of those that
+    are measured, or as `arrival` says. In a closed loop the next one begins when a user is free, whatever the recording says."""
     speed: Annotated[float, Field(gt=0)] | None = None
     """Open loop at this many times the recorded speed; 1 keeps every time as recorded. The load's `rate` must then be what that comes to,
     within 1 %; the message of a wrong one names the right one."""
@@ -146,10 +146,11 @@ class Recording:
         :raises InputError: if the load does not fit the recording.
         """
         options, load = self.options, self.load
-        factor = self._factor()
+        measured = self._measured()
+        factor = self._factor(measured)
         warmup = Amount(requests=options.warmup_requests(load))
         phases = [self._phase("warmup", warmup, factor)] if warmup.requests else []
-        phases.append(self._phase("profile", self._measured(factor), factor))
+        phases.append(self._phase("profile", measured, factor))
         facts: dict[str, str | int | float | bool | None] = {
             "corpus": options.corpus_of(file_hash),
             "conversations": len(self.talks),
@@ -165,14 +166,19 @@ class Recording:
         }
         return Schedule(phases=tuple(phases), request_limit_s=options.request_limit, facts=facts)
 
-    @property
-    def _gap_ns(self) -> float:
-        """Mean time between two arrivals of the recording; 0 where all came at once."""
-        first, last = self.talks[0].arrival_ns or 0, self.talks[-1].arrival_ns or 0
-        return (last - first) / max(1, len(self.talks) - 1)
+    def _measured(self) -> Amount:
+        """Return how much is measured."""
+        options = self.options
+        if options.speed is not None and options.duration is not None and self._whole_gap_ns:
+            last_ns = options.duration * options.speed * NS_PER_S
+            return Amount(sessions=next(number for number in count() if self._recorded_ns(number) >= last_ns))
+        return options.amount(self.load, sessions=len(self.talks), turns=sum(talk.turns for talk in self.talks))
 
-    def _factor(self) -> float | None:
-        """Return how many times faster than recorded conversations arrive; None where they do not arrive as recorded."""
+    def _factor(self, measured: Amount) -> float | None:
+        """Return how many times faster than recorded conversations arrive; None where they do not arrive as recorded.
+
+        The mean is taken over those that are measured: a part of a recording may be much busier than all of it.
+        """
         options, load = self.options, self.load
         if load.rate is None:
             if options.speed is not None:
@@ -180,20 +186,18 @@ class Recording:
             return None
         if options.times == "drawn":
             return None
+        otherwise = 'concurrency = [...], or times = "drawn"'
         if self.talks[0].arrival_ns is None:
-            raise self._fault(
-                "times", f"{options.file} does not tell when its conversations began", 'concurrency = [...], or times = "drawn"'
-            )
-        if not self._gap_ns:
-            raise self._fault(
-                "times",
-                f"{'one conversation has' if len(self.talks) == 1 else 'conversations that all begin at one moment have'} no rate",
-                'concurrency = [...], or times = "drawn"',
-            )
-        recorded_rate = NS_PER_S / self._gap_ns
+            raise self._fault("times", f"{options.file} does not tell when its conversations began", otherwise)
+        gaps = sum(1 for _ in self._plays(measured)) - 1
+        gap_ns = self._recorded_ns(gaps) / gaps if gaps > 0 else self._whole_gap_ns
+        if not gap_ns:
+            who = "one conversation has" if len(self.talks) == 1 else "conversations that all begin at one moment have"
+            raise self._fault("times", f"{who} no rate", otherwise)
+        rate = NS_PER_S / gap_ns
         if options.speed is None:
-            return load.rate / recorded_rate
-        rate = options.speed * recorded_rate
+            return load.rate / rate
+        rate *= options.speed
         if abs(load.rate - rate) > _RATE_SHARE * rate:
             problem = f"is {options.speed:g}, which brings {rate:.4g} conversations a second, and the load's rate is {load.rate:g}"
             raise self._fault("speed", problem, f"rate = [{rate:.4g}], or any rate without speed")
@@ -207,17 +211,17 @@ class Recording:
             return self.options.describe_arrival(self.load)
         return f"recorded, {factor:.4g} times as fast, at {self.load.rate:g} a second in the mean"
 
-    def _measured(self, factor: float | None) -> Amount:
-        if factor is not None and self.options.duration is not None:
-            last_ns = self.options.duration * NS_PER_S
-            return Amount(sessions=next(number for number in count() if self._arrival_ns(number, factor) >= last_ns))
-        return self.options.amount(self.load, sessions=len(self.talks), turns=sum(talk.turns for talk in self.talks))
+    @property
+    def _whole_gap_ns(self) -> float:
+        """Mean time between two arrivals of the recording; 0 where all came at once."""
+        first, last = self.talks[0].arrival_ns or 0, self.talks[-1].arrival_ns or 0
+        return (last - first) / max(1, len(self.talks) - 1)
 
-    def _arrival_ns(self, number: int, factor: float) -> int:
-        """Return when a conversation arrives after the start; behind the last one the recording begins again, a mean gap later."""
+    def _recorded_ns(self, number: int) -> float:
+        """Return when a conversation arrived after the first one; behind the last one the recording begins again, a mean gap later."""
         lap, place = divmod(number, len(self.talks))
         since = (self.talks[place].arrival_ns or 0) - (self.talks[0].arrival_ns or 0)
-        return round((since + lap * len(self.talks) * self._gap_ns) / factor)
+        return since + lap * len(self.talks) * self._whole_gap_ns
 
     def _phase(self, name: PhaseName, amount: Amount, factor: float | None) -> Phase:
         """Return a phase; its sessions are made as lanes draw them."""
@@ -227,7 +231,7 @@ class Recording:
 
         def arrival_ns(number: int) -> int | None:
             if factor is not None:
-                return self._arrival_ns(number, factor)
+                return round(self._recorded_ns(number) / factor)
             return None if drawn is None else drawn[number]
 
         def sessions() -> Iterator[Session]:

@@ -59,7 +59,7 @@ def test_conversations_go_by_their_times_and_lines_by_the_file(write):
     assert [talk.name for talk in trace.conversations] == ["line 3", "b"]
     assert [line.input_tokens for line in trace.conversations[1].lines] == [1, 3]
     line = trace.conversations[0].lines[0]
-    assert (line.timestamp_ns, line.output_tokens, line.exact_length) == (100_500_000, 1, False)
+    assert (line.timestamp_ns, line.output_tokens, line.exact_length) == (100_500_000, 0, False)
 
 
 @pytest.mark.parametrize(
@@ -198,4 +198,4 @@ def test_what_is_written_is_read(tmp_path_factory, requests):
     lines = [talk.lines[0] for talk in read_mooncake(path).conversations]
     assert [line.timestamp_ns for line in lines] == sorted(ms * 1_000_000 for _, _, ms in requests)
     by_number = sorted(lines, key=lambda line: line.number)
-    assert [(line.input_tokens, line.output_tokens) for line in by_number] == [(tokens, max(1, out)) for tokens, out, _ in requests]
+    assert [(line.input_tokens, line.output_tokens) for line in by_number] == [(tokens, out) for tokens, out, _ in requests]

@@ -65,11 +65,22 @@ class TestArrivals:
         assert (facts["speed"], facts["arrival"]) == (2.0, "recorded, 2 times as fast, at 10 a second in the mean")
 
     def test_begin_again_behind_the_last_one(self, write):
-        arrivals = [session.arrival_ns for session in sessions(write(*TIMED), Load(rate=5.0), requests=6)]
+        # Five gaps in 0.9 s.
+        arrivals = [session.arrival_ns for session in sessions(write(*TIMED), Load(rate=50 / 9), requests=6)]
         assert arrivals == [0, 100_000_000, 400_000_000, 600_000_000, 800_000_000, 900_000_000]
-        timed = measured(write(*TIMED), Load(rate=5.0), duration=0.9)
-        assert [session.arrival_ns for session in timed.sessions()] == arrivals[:5]
-        assert (timed.count, timed.duration_s, timed.lanes) == (5, None, None)
+
+    def test_the_mean_is_that_of_the_measured_part(self, write):
+        # The first two come 0.1 s apart, all of them 0.2 s.
+        path = write(*TIMED)
+        assert [session.arrival_ns for session in sessions(path, Load(rate=5.0), requests=2)] == [0, 200_000_000]
+        assert [session.arrival_ns for session in sessions(path, Load(rate=5.0), requests=1)] == [0]
+
+    def test_a_duration_is_a_number_of_conversations(self, write):
+        timed = measured(write(*TIMED), Load(rate=5.0), duration=0.8)
+        assert [session.arrival_ns for session in timed.sessions()] == [0, 100_000_000, 400_000_000, 600_000_000]
+        assert (timed.count, timed.duration_s, timed.lanes) == (4, None, None)
+        faster = measured(write(*TIMED), Load(rate=10.0), duration=0.3, speed=2.0)
+        assert [session.arrival_ns for session in faster.sessions()] == [0, 50_000_000, 200_000_000]
 
     def test_a_speed_keeps_times_and_must_be_the_rate(self, write):
         path = write(*TIMED)
