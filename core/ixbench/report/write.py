@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.model.run import RunView
 
-_READABLE_COLUMNS = 120
+_FEWEST_COLUMNS, _MOST_COLUMNS = 80, 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +86,8 @@ def write_reports(
 
 
 def terminal_columns() -> int | None:
-    """Return the columns of the terminal that stdout goes to, at most as many as are easy to read; None for a file or a pipe."""
-    return min(shutil.get_terminal_size().columns, _READABLE_COLUMNS) if sys.stdout.isatty() else None
+    """Return the columns of the terminal that stdout goes to, within what is easy to read; None for a file or a pipe."""
+    return max(_FEWEST_COLUMNS, min(shutil.get_terminal_size().columns, _MOST_COLUMNS)) if sys.stdout.isatty() else None
 
 
 def _fitted(item: ChosenReporter, options: Mapping[str, Any], columns: int | None) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 from rich.box import Box
@@ -21,13 +21,15 @@ from ixbench_plugins.reporters.words import findings, headline, marked, notes, r
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ixbench.api.report import RunView
+    from ixbench.api.report import Ladder, RunView
 
 _LINES = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 """A rule below the headers and nothing else, in characters that every terminal has."""
 
 
 _WHOLE_CHARACTERS = 28
+_COMFORTABLE_COLUMNS = 100
+"""With fewer, tables are closer, engine and precision share a column, and verdicts are single words; the sentences below tell the rest."""
 
 
 class ConsoleOptions(OptionsModel):
@@ -53,6 +55,7 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     ladder = build_ladder(runs)
     costs = build_cost_table(runs, ladder)
     rows = point_rows(runs)
+    tight_columns = width if width < _COMFORTABLE_COLUMNS else None
     out = io.StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False, highlight=False, legacy_windows=False, _environ={})
 
@@ -64,18 +67,20 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     console.print()
     if ladder.rates_known:
         say(marked("Ladder", ladder))
-        console.print(_table(RUNG_HEADERS, rung_rows(ladder), RUNG_NUMBERS))
+        console.print(_ladder_table(ladder, tight_columns=tight_columns))
         console.print()
         if any(run.quotes for run in runs):
             say(marked(f"Costs at {costs.target:g} tok/s/user", ladder))
             if costs.tiers:
-                console.print(_table(TIER_HEADERS, tier_rows(costs), TIER_NUMBERS))
+                console.print(_table(TIER_HEADERS, tier_rows(costs), TIER_NUMBERS, tight_columns=tight_columns))
             say(*cost_sentences(costs))
             console.print()
     say(marked("Points", ladder))
     several = len(runs) > 1
-    headers = ("point", "users", f"tok/s/user ({ladder.axis})", "TTFT p50", "TPOT p50", "tok/s/GPU", "tok/s", "verdict")
-    console.print(_table(headers, [_point_row(row, ladder.axis, several=several) for row in rows], range(1, 7)))
+    speed = f"tok/s/user{chr(10) if tight_columns else ' '}({ladder.axis})"
+    headers = ("point", "users", speed, "TTFT p50", "TPOT p50", "tok/s/GPU", "tok/s", "verdict")
+    cells = [(*_point_row(row, ladder.axis, several=several), row.word if tight_columns else row.verdict) for row in rows]
+    console.print(_table(headers, cells, range(1, 7), tight_columns=tight_columns))
     say(*sentences_of(rows))
     say(*(f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing))
     console.print()
@@ -89,6 +94,14 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
+def _ladder_table(ladder: Ladder, *, tight_columns: int | None) -> Table:
+    if tight_columns is None:
+        return _table(RUNG_HEADERS, rung_rows(ladder), RUNG_NUMBERS)
+    engine = RUNG_HEADERS.index("engine")
+    rows = [(*row[:engine], " ".join(dict.fromkeys(row[engine : engine + 2])), *row[engine + 2 :]) for row in rung_rows(ladder)]
+    return _table((*RUNG_HEADERS[: engine + 1], *RUNG_HEADERS[engine + 2 :]), rows, RUNG_NUMBERS, tight_columns=tight_columns)
+
+
 def _point_row(row: PointRow, axis: str, *, several: bool) -> tuple[str, ...]:
     return (
         f"{row.run.id}/{row.point.id}" if several else row.point.id,
@@ -98,17 +111,31 @@ def _point_row(row: PointRow, axis: str, *, several: bool) -> tuple[str, ...]:
         latency(row, "tpot_s", "p50"),
         format_rate(row.number("throughput_tok_s_gpu", "total")),
         format_rate(row.number("throughput_tok_s", "total")),
-        row.verdict,
     )
 
 
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[int]) -> Table:
-    """Return a table; numbers, and names in the first column that are not very long, stay in one piece."""
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[int], *, tight_columns: int | None = None) -> Table:
+    """Return a table; numbers, and names in the first column that are not very long, stay in one piece.
+
+    :param tight_columns: make it close, for so many columns, and break no word where that can be.
+    """
     right = set(numbers)
-    whole = {0} if all(len(row[0]) <= _WHOLE_CHARACTERS for row in rows) else set()
-    table = Table(box=_LINES, show_edge=False, pad_edge=False)
+    whole = right | ({0} if all(len(row[0]) <= _WHOLE_CHARACTERS for row in rows) else set())
+    least = [_longest_piece(texts, whole=column in whole) for column, texts in enumerate(zip(headers, *rows, strict=True))]
+    fits = tight_columns is not None and sum(least) + 2 * len(least) <= tight_columns
+    if tight_columns is not None and not fits:
+        # Rather a number on two lines than a column that is cut off.
+        whole = set()
+    table = Table(box=_LINES, show_edge=False, pad_edge=False, padding=(0, 1) if tight_columns is None else (0, 1, 0, 0))
     for column, header in enumerate(headers):
-        table.add_column(Text(header), justify="right" if column in right else "left", overflow="fold", no_wrap=column in right | whole)
+        justify: Literal["left", "right"] = "right" if column in right else "left"
+        min_width = least[column] if fits else None
+        table.add_column(Text(header), justify=justify, overflow="fold", no_wrap=column in whole, min_width=min_width)
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
     return table
+
+
+def _longest_piece(texts: Iterable[str], *, whole: bool) -> int:
+    """Return the length of the longest line of a column, or of its longest word where lines may be broken."""
+    return max((len(piece) for text in texts for piece in (text.splitlines() if whole else text.split())), default=0)

@@ -39,6 +39,14 @@ class PointRow:
         return f"{identity.rate:g}/s" if identity.rate is not None else "-"
 
     @property
+    def word(self) -> str:
+        """The verdict in one word, a star for warnings."""
+        point = self.point
+        word = {"valid": "valid", "valid_with_warnings": "valid*", "invalid": "INVALID"}[point.verdict.status]
+        word = "FAILED" if point.failure is not None else word
+        return f"{SIMULATED}, {word}" if point.evidence == "simulated" else word
+
+    @property
     def verdict(self) -> str:
         """The verdict in a few words, with the codes of the reasons that decided it."""
         point = self.point

@@ -301,6 +301,25 @@ def test_the_width_of_the_console_is_an_option():
         REPORTERS[0].Options(width=10)
 
 
+def test_at_the_usual_80_columns_every_word_is_whole():
+    lines = render(usual(), console={"width": 80})["console.txt"].splitlines()
+    header = next(number for number, line in enumerate(lines) if line.endswith("verdict"))
+    words = [line.split() for line in lines[header + 2 : header + 9]]
+    assert [row[0] for row in words] == ["vllm-c1", "vllm-c8", "vllm-c16", "atom-c4", "atom-c8", "vllm-c32", "vllm-c64"]
+    assert [row[-1] for row in words] == ["valid*", "valid", "valid", "valid", "valid", "INVALID", "FAILED"]
+    assert any("interpolated" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 64, 70, 76])
+def test_a_narrow_console_rather_breaks_words_than_cuts_columns_off(width):
+    lines = render(usual(), console={"width": width})["console.txt"].splitlines()
+    wide = render(usual(), console={"width": 160})["console.txt"]
+    table = lines[lines.index("Points") : next(number for number, line in enumerate(lines) if line.startswith("vllm-c1: "))]
+    assert sum("valid" in line for line in table) == 5
+    for number in re.findall(r"\d,\d{3}", wide.partition("Points\n")[2].partition("\nvllm-c1: ")[0]):
+        assert any(number in line for line in table), number
+
+
 def test_two_runs_share_a_ladder_and_name_their_points_by_run():
     second = replace(
         sample_run(sample_point("vllm-c8", speed_tok_s_user=70, rate_tok_s_gpu=4000, engine="atom")), id="20261201T064501Z-other"
