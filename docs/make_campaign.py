@@ -78,7 +78,10 @@ def type_text(form: dict[str, Any]) -> str:
         return ", ".join(f"`{json.dumps(value)}`" for value in form["enum"])
     kind = form.get("type", "")
     if kind == "array":
-        return f"list of {type_text(form['items'])}s"
+        count, items = (f"{len(form['prefixItems'])} ", form["prefixItems"][0]) if "prefixItems" in form else ("", form["items"])
+        return f"list of {count}{type_text(items)}s"
+    if form.get("format") == "path":
+        return "path"
     words = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "object": "table"}
     return words[kind]
 

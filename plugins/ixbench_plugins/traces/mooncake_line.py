@@ -27,14 +27,16 @@ MOST_MS = 1e13
 
 Kind = Literal["tokens", "text", "messages", "payload"]
 _CONTENTS: dict[str, Kind] = {"input_length": "tokens", "text_input": "text", "messages": "messages", "payload": "payload"}
-_KEYS = ("timestamp", "output_length", "hash_ids", "session_id", "delay", "tools", "extra", *_CONTENTS)
+KEYS = ("timestamp", "output_length", "hash_ids", "session_id", "delay", "tools", "extra", *_CONTENTS)
 _LENGTHS = f"a whole number, at least 1, at most {MOST_TOKENS}"
 _DIGITS_OF_64_BITS = 20
 _CLIENTS = ("model", "stream", "stream_options")
 """Keys of a body that every client sets by itself."""
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_BODY = ("ignore_eos", "temperature", "n")
-"""Keys of a body that can be honoured, with one value or two."""
+_FIXED = {"temperature": 0, "n": 1}
+"""Keys of a body with the value that all requests have."""
+_BODY = ("ignore_eos", *_FIXED)
+"""Keys of a body that can be honoured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -130,8 +132,8 @@ class _Fields:
         """Return the line; it means nothing where a fault was noted."""
         value = self._value
         for key in value:
-            if key not in _KEYS:
-                self._faults.add(key, f"unknown key {quoted(key)}", allowed=", ".join(_KEYS), advice=did_you_mean(key, _KEYS))
+            if key not in KEYS:
+                self._faults.add(key, f"unknown key {quoted(key)}", allowed=", ".join(KEYS), advice=did_you_mean(key, KEYS))
         kinds = [key for key in _CONTENTS if key in value]
         if len(kinds) != 1:
             self._faults.add("", f"has {' and '.join(kinds) or 'no prompt'}", allowed=f"one of {', '.join(_CONTENTS)}")
@@ -243,8 +245,9 @@ class _Fields:
                     self._exact = found
                 else:
                     self._faults.add(f"{path}.{key}", f"is {describe_value(found)}", allowed="true or false")
-            elif isinstance(found, bool) or found != (wanted := 0 if key == "temperature" else 1):
-                self._faults.add(f"{path}.{key}", f"is {describe_value(found)}, and all requests have {wanted}", allowed=str(wanted))
+            elif isinstance(found, bool) or found != _FIXED[key]:
+                problem = f"is {describe_value(found)}, and all requests have {_FIXED[key]}"
+                self._faults.add(f"{path}.{key}", problem, allowed=str(_FIXED[key]))
 
     def _length(self, key: str, *, least: int) -> int | None:
         found = self._value.get(key)
