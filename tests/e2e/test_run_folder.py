@@ -48,6 +48,7 @@ tiers = {{ "Ours" = 1.5, "Rented" = 3 }}
 
 [limits]
 implausible = 0
+client_lag = 60
 """
 SCRIPT = {"default": {"gap_s": 0.004}}
 
@@ -144,7 +145,7 @@ def test_point_json(folder, point):
     assert set(result["metrics"]["throughput_tok_s_gpu"]) == {"total", "input", "output", "computed"}
     assert set(result["metrics"]["cache_hit_share"]) == {"measured", "theoretical", "server"}
     assert set(result["axis"]) == {"name", "percentile", "tok_s_user"}
-    assert set(result["client"]) == {"floor_s", "lag_s", "cpu_s", "clock"}
+    assert set(result["client"]) == {"floor_s", "lag_s", "cpu_s", "wait_s", "clock"}
 
 
 @pytest.mark.parametrize(("point", "users"), [("scripted-c1", 1), ("scripted-c3", 3)])

@@ -14,4 +14,4 @@ from ixbench_plugins.checks.samples import SAMPLES
 if TYPE_CHECKING:
     from ixbench.api.measure import Check
 
-CHECKS: tuple[Check, ...] = (*CLIENT, *ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *PLAUSIBLE)
+CHECKS: tuple[Check, ...] = (*ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *PLAUSIBLE, *CLIENT)
