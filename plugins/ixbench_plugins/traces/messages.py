@@ -63,4 +63,7 @@ def describe_value(value: Any) -> str:  # noqa: ANN401 - JSON values have any ty
         return repr(value if len(value) <= _SHOWN_CHARACTERS else f"{value[:_SHOWN_CHARACTERS]}...") if value else "an empty text"
     if isinstance(value, list):
         return "a list" if value else "an empty list"
-    return "an object" if isinstance(value, dict) else repr(value)
+    if isinstance(value, dict):
+        return "an object"
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}... ({len(text)} characters)"

@@ -40,6 +40,8 @@ class Part:
 class Contents:
     """A conversation: messages of the user and answers in turns, beginning and ending with the user."""
 
+    stream: str
+    """Conversations whose prompts go on with one another are one stream: a cache holds what they have in common once."""
     parts: tuple[Part, ...]
     tokens: tuple[int, ...]
     """Length of the prompt of each turn, all before it included."""
@@ -48,7 +50,7 @@ class Contents:
     hit_blocks: tuple[int, ...]
     """Those at its start that a cache without bounds would hold."""
     shared: tuple[tuple[str, int], ...]
-    """Earlier conversations that begin alike, and how many tokens of the first prompt they have in common with it."""
+    """Streams of earlier conversations that begin alike, and how many tokens of the first prompt they have in common with it."""
 
 
 def contents_of(trace: Mooncake, *, shortest: int) -> dict[str, Contents]:
@@ -78,9 +80,10 @@ def _contents(talk: Conversation, known: dict[int, NDArray[np.int64]], numbers: 
     lengths = list(accumulate(part.tokens for part in parts))
     whole = list(accumulate(part.whole_blocks for part in parts))
     first = parts[0]
-    shared = prefixes.add(talk.stream, first.blocks[: first.whole_blocks].tolist())
+    stream, shared = prefixes.add(talk.stream, first.blocks[: first.whole_blocks].tolist())
     hit = max((count for _, count in shared), default=0)
     return Contents(
+        stream=stream,
         parts=tuple(parts),
         tokens=tuple(lengths[::2]),
         blocks=tuple(whole[::2]),
@@ -114,15 +117,21 @@ class _Numbers:
 
 
 class _Prefixes:
-    """A tree of all beginnings, with the conversation that went through each place last."""
+    """A tree of all beginnings, with the stream that went through each place last."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[int, int], int] = {}
         self._last: list[str] = [""]
+        self._lengths: dict[str, int] = {}
+        """Blocks of each stream's last prompt."""
 
-    def add(self, name: str, blocks: Sequence[int]) -> list[tuple[str, int]]:
-        """Return earlier conversations that begin alike with the number of common blocks, the longest first, and remember this one."""
+    def add(self, name: str, blocks: Sequence[int]) -> tuple[str, list[tuple[str, int]]]:
+        """Return the stream of a conversation, and streams that begin alike with the number of common blocks, the longest first.
+
+        :param name: of the stream that it begins where it goes on with no other.
+        """
         found: dict[str, int] = {}
+        path: list[int] = []
         at = 0
         for depth, block in enumerate(blocks, 1):
             before = self._places.get((at, block))
@@ -131,6 +140,12 @@ class _Prefixes:
                 self._last.append(name)
             else:
                 found[self._last[before]] = depth
-                self._last[before] = name
+            path.append(before)
             at = before
-        return sorted(found.items(), key=lambda item: -item[1])[:_MOST_SHARED]
+        shared = sorted(found.items(), key=lambda item: -item[1])[:_MOST_SHARED]
+        if shared and self._lengths[shared[0][0]] == shared[0][1]:
+            name = shared[0][0]
+        for place in path:
+            self._last[place] = name
+        self._lengths[name] = len(blocks)
+        return name, shared

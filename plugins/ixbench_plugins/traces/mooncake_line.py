@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,7 +28,6 @@ Kind = Literal["tokens", "text", "messages", "payload"]
 _CONTENTS: dict[str, Kind] = {"input_length": "tokens", "text_input": "text", "messages": "messages", "payload": "payload"}
 KEYS = ("timestamp", "output_length", "hash_ids", "session_id", "delay", "tools", "extra", *_CONTENTS)
 _LENGTHS = f"a whole number, at least 1, at most {MOST_TOKENS}"
-_DIGITS_OF_64_BITS = 20
 _CLIENTS = ("model", "stream", "stream_options")
 """Keys of a body that every client sets by itself."""
 _LIMITS = ("max_tokens", "max_completion_tokens")
@@ -92,13 +90,16 @@ def _decoded(text: bytes) -> object:
     :raises _NoJsonError: if it is none, or one that readers take in different ways.
     """
     try:
-        return json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant, parse_int=_integer)
+        return json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise _NoJsonError(f"is no JSON ({error.msg} at character {error.colno})") from error
     except UnicodeDecodeError as error:
         raise _NoJsonError(f"is no UTF-8 text ({error.reason} at byte {error.start})") from error
     except RecursionError as error:
         raise _NoJsonError("is nested too deeply") from error
+    except ValueError as error:
+        # What Python refuses to convert, as it could take for ever.
+        raise _NoJsonError("holds a number of thousands of digits") from error
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -112,11 +113,6 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _refuse_constant(name: str) -> object:
     raise _NoJsonError(f"holds {name}, which is no number")
-
-
-def _integer(text: str) -> int | float:
-    """Return the number; one that no key allows comes as infinite, as converting it could take for ever."""
-    return int(text) if len(text) <= _DIGITS_OF_64_BITS else math.copysign(math.inf, -1 if text.startswith("-") else 1)
 
 
 class _Fields:
@@ -177,7 +173,9 @@ class _Fields:
         if not isinstance(ids, list):
             self._faults.add("hash_ids", f"is {describe_value(ids)}, not a list of whole numbers")
             return tokens or 0, None
-        wrong = [place for place, number in enumerate(ids) if type(number) is not int or not 0 <= number <= LARGEST_INTEGER]
+        wrong: list[int] = []
+        if not set(map(type, ids)) <= {int} or (ids and not 0 <= min(ids) <= max(ids) <= LARGEST_INTEGER):
+            wrong = [place for place, number in enumerate(ids) if type(number) is not int or not 0 <= number <= LARGEST_INTEGER]
         for place in wrong:
             self._faults.add(f"hash_ids[{place}]", f"is {describe_value(ids[place])}", allowed=f"a whole number, 0 to {LARGEST_INTEGER}")
         if tokens is not None and len(ids) != (fit := -(-tokens // BLOCK_TOKENS)):

@@ -43,13 +43,13 @@ def turns_of(talk: Conversation, contents: Contents | None, play: Play, most: in
 
 
 def _turn(talk: Conversation, number: int, line: Line, contents: Contents | None, play: Play, *, last: bool) -> Turn:
-    prompt = _literal(line, number, play) if contents is None else LinePrompt(talk.stream, contents, number, play)
+    prompt = _literal(line, number, play) if contents is None else LinePrompt(contents, number, play)
     return Turn(
         prompt=prompt,
         after=_after(talk, number, line),
         delay_ns=0 if number else line.delay_ns or 0,
         # A stream is known by its name where prompts of many share a beginning.
-        stream=talk.stream,
+        stream=talk.stream if contents is None else contents.stream,
         number=number,
         input_tokens=prompt.tokens if isinstance(prompt, LinePrompt) else None,
         output_tokens=None if line.output_tokens is None else max(1, line.output_tokens),
@@ -87,7 +87,6 @@ def _literal(line: Line, number: int, play: Play) -> Prompt:
 class LinePrompt(BlockPrompt):
     """The prompt of one turn: all that was said before, and what its line brings."""
 
-    stream: str
     contents: Contents
     number: int
     play: Play
@@ -106,7 +105,7 @@ class LinePrompt(BlockPrompt):
     def shared(self) -> tuple[tuple[str, int], ...]:
         """What it has in common with the turn before; for the first one, with earlier conversations."""
         if self.number:
-            return ((self.stream, self.contents.tokens[self.number - 1]),)
+            return ((self.contents.stream, self.contents.tokens[self.number - 1]),)
         return self.contents.shared
 
     @property

@@ -149,8 +149,22 @@ class TestConversations:
 def test_what_prompts_share_is_counted(write):
     turns = [session.turns[0] for session in sessions(write(*TIMED))]
     assert [(turn.prompt_blocks, turn.hit_blocks) for turn in turns] == [(2, 0), (3, 2), (1, 0), (2, 2)]
-    assert [turn.prompt.shared for turn in turns] == [(), (("line 1", 1024),), (), (("line 2", 1024),)]
-    assert len({turn.stream for turn in turns}) == 4
+    assert [turn.prompt.shared for turn in turns] == [(), (("line 1", 1024),), (), (("line 1", 1024),)]
+    assert [turn.stream for turn in turns] == ["line 1", "line 1", "line 3", "line 4"]
+
+
+def test_prompts_that_go_on_with_one_another_are_one_stream(write):
+    rows = [
+        {"input_length": 1024, "output_length": 1, "hash_ids": [1, 2]},
+        {"input_length": 1600, "output_length": 1, "hash_ids": [1, 2, 3, 4]},
+        {"input_length": 1100, "output_length": 1, "hash_ids": [1, 2, 9]},
+        {"input_length": 2048, "output_length": 1, "hash_ids": [1, 2, 3, 5]},
+        {"input_length": 512, "output_length": 1, "hash_ids": [8]},
+    ]
+    turns = [session.turns[0] for session in sessions(write(*rows))]
+    assert [turn.stream for turn in turns] == ["line 1", "line 1", "line 3", "line 1", "line 5"]
+    assert turns[1].prompt.shared == (("line 1", 1024),)
+    assert turns[3].prompt.shared == (("line 1", 1536), ("line 3", 1024))
 
 
 def test_passes_and_points_share_nothing(write):
