@@ -199,3 +199,32 @@ def test_long_prompts_are_cheap_in_memory_too():
     text = writer.messages(prompt)[0].content
     assert len(text.split()) > 100_000
     assert writer.messages(prompt)[0].content == text
+
+
+class Conversation(Prompt):
+    """Messages of any number of tokens each."""
+
+    def __init__(self, lengths, *, block_tokens=64):
+        whole = [length // block_tokens for length in lengths]
+        roles = [("assistant" if turn % 2 else "user", blocks) for turn, blocks in enumerate(whole)]
+        super().__init__(np.arange(sum(whole)), roles)
+        tails = [length % block_tokens for length in lengths]
+        messages = [
+            BlockMessage(role=message.role, start=message.start, end=message.end, tail_tokens=tail, tail_key=f"tail {place}")
+            for place, (message, tail) in enumerate(zip(self._layout.messages, tails, strict=True))
+        ]
+        self._layout = BlockLayout(ids=self._layout.ids, messages=messages, tail_tokens=tails[-1], tail_key=f"tail {len(lengths) - 1}")
+        self.asked = sum(lengths)
+
+
+@settings(max_examples=30, deadline=None)
+@given(lengths=st.lists(st.integers(80, 400), min_size=3, max_size=9).filter(lambda lengths: len(lengths) % 2))
+def test_messages_within_a_prompt_have_tails_too(served, lengths):
+    server, writer = served
+    before = ()
+    for turns in range(1, len(lengths) + 1, 2):
+        prompt = Conversation(lengths[:turns])
+        messages = writer.messages(prompt)
+        assert messages[: len(before)] == before
+        assert abs(len(server.tokens(messages)) - prompt.asked) <= max(8, 0.01 * prompt.asked)
+        before = messages

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 from ixbench.api.workload import Load
 from ixbench_plugins.workloads.azure import Azure, AzureOptions
