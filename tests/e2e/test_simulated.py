@@ -148,12 +148,16 @@ def test_an_engine_without_a_model_is_refused_by_name(tmp_path):
 def test_ctrl_c_ends_the_workers_and_the_run_can_go_on(tmp_path):
     file = write(tmp_path, requests=200_000)
     process = subprocess.Popen([IXBENCH, "run", file], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    line = ""
-    while "simulating" not in line:
-        line = process.stderr.readline()
-        assert line, "the run ended before it simulated anything"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=90)
+    try:
+        line = ""
+        while "simulating" not in line:
+            line = process.stderr.readline()
+            assert line, "the run ended before it simulated anything"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=90)
+    finally:
+        process.kill()
+        process.communicate()
     assert process.returncode == 130, said
     assert "--resume" in said
