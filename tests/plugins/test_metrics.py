@@ -17,7 +17,7 @@ SPEEDS = ["speed_tok_s_user", "e2e_norm_tok_s_user"]
 SUMMARIES = [*TIMES, *LATENESS, *SPEEDS]
 COUNTS = ["input_tokens", "output_tokens", "cached_tokens"]
 RATES = ["throughput_tok_s_gpu", "throughput_tok_s"]
-NUMBERS = ["span_s", "requests_per_s", "concurrency_mean", "failed_share", "length_error_share"]
+NUMBERS = ["span_s", "requests_per_s", "concurrency_mean", "failed_share", "length_error_share", "bundled_share", "ttft_bound_share"]
 
 
 def ten(**changes):

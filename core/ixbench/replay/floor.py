@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from subprocess import DEVNULL, PIPE
 from typing import TYPE_CHECKING, Any, Literal
@@ -132,4 +132,5 @@ async def _server() -> AsyncIterator[str]:
         except anyio.EndOfStream:
             raise FloorError("the server that the client is measured against did not start") from None
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):  # it may have ended by itself
+                process.kill()

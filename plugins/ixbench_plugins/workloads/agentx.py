@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ixbench.api.workload import Duration, Fault, InputError, OptionsModel, Schedule, Workload, WorkloadIdentity
 from ixbench_plugins.agentx.hub import PREFIX
@@ -51,7 +51,7 @@ class AgentXOptions(OptionsModel):
 
     preset: PresetName = "agentx"
     """Locked rules by name; "quick" is for trying things and never comparable."""
-    traces: Annotated[str | Path, BeforeValidator(_source)] = BUILTIN
+    traces: Annotated[str, AfterValidator(_source)] = BUILTIN
     """Recorded sessions: a file, a folder, "hf:OWNER/NAME", or "builtin" for a generated corpus."""
     corpus_seed: Annotated[int, Field(ge=0)] | None = None
     """Draws the built-in corpus; default: `seed`."""
