@@ -37,6 +37,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from ixbench.campaign.read import read_campaign
     from ixbench.host.load import load_host
+    from ixbench.model.printable import printable
     from ixbench.plan.expand import make_plan
     from ixbench.plan.show import counted, plan_notes
 
@@ -45,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
     plan = make_plan(campaign, host)
     print(f"ok: {counted(len(plan.points), 'point')} in {counted(len(plan.launches), 'launch')}")
     for note in (*campaign.notes, *plan_notes(plan)):
-        print(f"note: {note}")
+        print(f"note: {printable(note)}")
     return 0
 
 

@@ -16,6 +16,7 @@ from ixbench.host.load import load_host
 from ixbench.host.source import describe
 from ixbench.host.specs import Specs
 from ixbench.model.errors import Fault, InputError, IxbenchError, did_you_mean
+from ixbench.model.printable import printable
 from ixbench.model.secrets import redact_text
 
 if TYPE_CHECKING:
@@ -151,4 +152,4 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 
 def _tell(text: str) -> None:
-    print(f"ixbench: {redact_text(' '.join(text.split()))}", file=sys.stderr)
+    print(f"ixbench: {printable(redact_text(' '.join(text.split())))}", file=sys.stderr)

@@ -43,6 +43,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from ixbench.campaign.read import read_campaign
     from ixbench.host.load import load_host
+    from ixbench.model.printable import printable, printable_lines
     from ixbench.plan.expand import make_plan
     from ixbench.plan.select import select_points
     from ixbench.plan.show import plan_json, plan_text
@@ -53,9 +54,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(plan_json(plan), indent=2))
         return 0
-    print(f"{campaign.title}: {plan_text(plan)}")
+    print(f"{printable(campaign.title)}: {printable_lines(plan_text(plan))}")
     for note in campaign.notes:
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {printable(note)}", file=sys.stderr)
     return 0
 
 

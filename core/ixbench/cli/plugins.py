@@ -72,9 +72,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.load import load_host
+    from ixbench.model.printable import printable_lines
 
     host = load_host()
-    print(json.dumps(plugins_json(host), indent=2) if arguments.json else plugins_text(host))
+    print(json.dumps(plugins_json(host), indent=2) if arguments.json else printable_lines(plugins_text(host)))
     return 0
 
 

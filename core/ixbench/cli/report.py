@@ -30,6 +30,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from ixbench.host.load import load_host
+    from ixbench.model.printable import printable
     from ixbench.report.choose import choose_reporters
     from ixbench.report.load import is_run_folder, load_runs
     from ixbench.report.recompute import recompute
@@ -44,9 +45,12 @@ def _run(arguments: argparse.Namespace) -> int:
     overrides = read_overrides(arguments.set, [item.reporter.name for item in choose_reporters(names, host)])
     views = tuple(replace(view, report=overrides.apply(view.report, host)) for view in views)
     if arguments.recompute:
+
+        def note(text: str) -> None:
+            print(f"note: {printable(text)}", file=sys.stderr)
+
         views = tuple(
-            recompute(view, RunReader(path), host, lambda text: print(f"note: {text}", file=sys.stderr)) if is_run_folder(path) else view
-            for path, view in zip(paths, views, strict=True)
+            recompute(view, RunReader(path), host, note) if is_run_folder(path) else view for path, view in zip(paths, views, strict=True)
         )
     out = arguments.out or (RunReader(paths[0]).reports if len(paths) == 1 and is_run_folder(paths[0]) else Path("reports"))
     where = "--use" if arguments.use else "[report] use"
@@ -54,9 +58,9 @@ def _run(arguments: argparse.Namespace) -> int:
     for text in written.shown:
         print(text.rstrip("\n"))
     for file in written.files:
-        print(f"wrote {file}", file=sys.stderr)
+        print(f"wrote {printable(str(file))}", file=sys.stderr)
     for failure in written.failures:
-        print(f"ixbench: {failure}", file=sys.stderr)
+        print(f"ixbench: {printable(str(failure))}", file=sys.stderr)
     if arguments.open and written.files:
         open_file(written.files)
     return 1 if written.failures else 0
@@ -77,9 +81,11 @@ def open_file(files: Sequence[Path]) -> None:
     import sys
     import webbrowser
 
+    from ixbench.model.printable import printable
+
     first = next((file for suffix in (".html", ".md") for file in files if file.suffix == suffix), files[0])
     if not webbrowser.open(first.resolve().as_uri()):
-        print(f"no browser was found to open {first}", file=sys.stderr)
+        print(f"no browser was found to open {printable(str(first))}", file=sys.stderr)
 
 
 COMMAND = Command(

@@ -13,6 +13,7 @@ import anyio
 
 from ixbench.model.errors import first_error
 from ixbench.model.events import RunFinished, RunStarted
+from ixbench.model.printable import printable
 from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
 from ixbench.plan.show import counted, plan_notes
@@ -215,11 +216,11 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
     sys.stdout.flush()
     for failure in written.failures:
-        sys.stderr.write(f"ixbench: {failure}\n")
+        sys.stderr.write(f"ixbench: {printable(str(failure))}\n")
 
 
 def _say_where(folder: RunFolder, resume_with: str | None) -> None:
-    sys.stderr.write(f"results: {folder.path}\n")
+    sys.stderr.write(f"results: {printable(str(folder.path))}\n")
     remaining = folder.remaining()
     if resume_with is not None and remaining:
-        sys.stderr.write(f"{counted(len(remaining), 'point')} not measured; go on with: {resume_with}\n")
+        sys.stderr.write(f"{counted(len(remaining), 'point')} not measured; go on with: {printable(resume_with)}\n")

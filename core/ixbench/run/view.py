@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from ixbench.model.printable import printable
 from ixbench.model.units import format_duration
 from ixbench.run.state import FINAL_PHASES
 
@@ -122,7 +123,7 @@ class PlainView:
     def say(self, text: str) -> None:
         """Print one line; a reader who has gone is no reason to end a run."""
         with suppress(OSError):
-            print(text, file=sys.stderr, flush=True)
+            print(printable(text), file=sys.stderr, flush=True)
 
 
 class LiveView:
@@ -160,7 +161,7 @@ class LiveView:
         from rich.text import Text
 
         with suppress(OSError):
-            self._console.print(Text(text))
+            self._console.print(Text(printable(text)))
 
     def _render(self) -> RenderableType:
         from rich.box import SIMPLE_HEAD
@@ -178,8 +179,10 @@ class LiveView:
         for point in points:
             row = _row(point)
             cells = [_shortened(point.id, name_width), *(row[column] for column in columns)]
-            table.add_row(*map(Text, cells), style=_STYLE.get(point.phase, ""))
-        title, *below = (Text(line, no_wrap=True, overflow="ellipsis") for line in (state.title, self._caption(), self._log_line()))
+            table.add_row(*(Text(printable(cell)) for cell in cells), style=_STYLE.get(point.phase, ""))
+        title, *below = (
+            Text(printable(line), no_wrap=True, overflow="ellipsis") for line in (state.title, self._caption(), self._log_line())
+        )
         return Group(title, table, *(line for line in below if line))
 
     def _caption(self) -> str:

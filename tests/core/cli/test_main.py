@@ -229,3 +229,10 @@ def test_a_reader_that_has_gone_is_no_failure():
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_file_name_is_seen_and_not_obeyed(ixbench):
+    code, out, err = ixbench("check", "\x1b[31mred\a.toml")
+    assert (code, out) == (2, "")
+    assert r"\x1b[31mred\x07.toml" in err
+    assert not {"\x1b", "\a"} & set(err)

@@ -82,6 +82,29 @@ def test_recompute_notes_points_without_records(run, capsys):
     assert "note: point vllm-c64: keeps its sealed reading" in capsys.readouterr().err
 
 
+def test_what_a_reporter_that_fails_says_is_seen_and_not_obeyed(run, tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from ixbench.api.report import OptionsModel, Reporter\n"
+        "class Options(OptionsModel):\n    pass\n"
+        "class Mine(Reporter[Options]):\n    name = 'mine'\n    Options = Options\n"
+        "    def render(self, runs, options):\n        raise ValueError('\\x1b[2J\\a')\n"
+    )
+    assert main(["report", str(run), "--use", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert r"ValueError: \x1b[2J\x07" in err
+    assert not {"\x1b", "\a"} & set(err)
+
+
+def test_the_id_in_an_edited_point_is_seen_and_not_obeyed(run, capsys):
+    point = run / "points" / "vllm-c64" / "point.json"
+    point.write_text(json.dumps(json.loads(point.read_text()) | {"id": "\x1b[31mred\a"}))
+    assert main(["report", str(run), "--recompute"]) == 2
+    err = capsys.readouterr().err
+    assert r"\x1b[31mred\x07" in err
+    assert not {"\x1b", "\a"} & set(err)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -52,6 +52,12 @@ class TestPlain:
         point = PointState(id="a-c1", stage="failed", detail="It did not start.")
         assert plain(state(point), capsys)(lambda view: view.changed(point)) == "[1/1] a-c1: FAILED, It did not start.\n"
 
+    def test_what_a_server_or_a_title_says_is_seen_and_not_obeyed(self, capsys):
+        point = PointState(id="a-c1", stage="failed", detail="status 400: \x1b[2Jgone\a\nand more")
+        said = plain(state(point), capsys)
+        assert said(lambda view: view.changed(point)) == "[1/1] a-c1: FAILED, status 400: \\x1b[2Jgone\\x07 and more\n"
+        assert said(lambda view: view.say("\x1b]0;title\a: 2 points to measure")) == "\\x1b]0;title\\x07: 2 points to measure\n"
+
     def test_a_point_that_goes_on_says_how_far_it_is(self, capsys):
         point = PointState(id="a-c1", stage="profile", load=load(failed={"transport": 2}))
         said = plain(state(point), capsys)
@@ -86,6 +92,19 @@ def picture(run, *, width=100, height=40):
 
 
 class TestLive:
+    def test_what_strangers_wrote_is_seen_and_not_obeyed(self):
+        run = state(PointState(id="a-c1", stage="starting", detail="\x1b[2J\x9bloading\a"))
+        run.title = "\x1b[31mKimi\a"
+        lines = picture(run)
+        assert lines[0] == r"\x1b[31mKimi\x07"
+        assert lines[-1] == r"\x1b[2J\x9bloading\x07"
+
+    def test_a_line_above_the_table_is_seen_and_not_obeyed(self):
+        console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None, legacy_windows=False)
+        point = PointState(id="a-c1", stage="failed", detail="status 400: \x1b[2J\a")
+        LiveView(state(point), console).changed(point)
+        assert console.file.getvalue() == "a-c1: FAILED, status 400: \\x1b[2J\\x07\n"
+
     def test_every_point_has_a_row(self):
         done = PointState(id="vllm-c1", stage="valid", load=load(done=120), seconds=75.0, rate_tok_s=1234.5)
         warned = PointState(id="vllm-c2", stage="warnings", load=load(done=120), seconds=60.0, rate_tok_s=2000.0)
