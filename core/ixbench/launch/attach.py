@@ -25,9 +25,12 @@ async def attach(plan: LaunchPlan, url: str, client: httpx.AsyncClient) -> tuple
     :raises EngineError: if nothing answers, the key is refused, or there is no model to ask for.
     """
     models: tuple[str, ...] = ()
+    lacking = ""
     try:
-        models = await served_models(client)
+        served = await served_models(client)
+        models, lacking = served.names, served.lacking
     except httpx.HTTPStatusError as error:
+        lacking = f"lists no model: /v1/models answers {describe_error(error)}"
         if error.response.status_code in _REFUSED:
             raise EngineError(
                 Failure(
@@ -53,7 +56,7 @@ async def attach(plan: LaunchPlan, url: str, client: httpx.AsyncClient) -> tuple
         raise EngineError(
             Failure(
                 code="no_model",
-                cause=f"{url} lists no model at /v1/models.",
+                cause=f"{url} {lacking}.",
                 fix="Name the model that requests should carry ([model] id, bench: --model).",
             )
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import anyio
 import httpx
 
 from ixbench.launch.errors import EngineError
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
 
 CONTROL_LIMIT_S = 10.0
 """Bound on one control request."""
+MOST_BYTES = 1 << 20
+"""So much of a list of models is read; one that is longer is none."""
+_MODELS_PATH = "/v1/models"
+_PIECE_BYTES = 1 << 16
 _TEXT_CHARACTERS = 200
 
 
@@ -62,20 +69,56 @@ def control_client(plan: LaunchPlan, url: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, headers=headers, verify=verify, timeout=CONTROL_LIMIT_S, trust_env=plan.url is not None)
 
 
-async def served_models(client: httpx.AsyncClient) -> tuple[str, ...]:
-    """Return the names of the models that the server lists, in its order; empty where the answer is no list of models.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedModels:
+    """What a server says at /v1/models."""
 
-    :raises httpx.HTTPError: if there is no answer, or one that is not 200.
+    names: tuple[str, ...] = ()
+    """In the server's order."""
+    lacking: str = ""
+    """Why there are no names, to follow the server's URL in a sentence; empty where there are some."""
+
+
+async def served_models(client: httpx.AsyncClient) -> ServedModels:
+    """Return the models that the server lists; of an answer no more than 1 MiB is read.
+
+    :raises httpx.HTTPError: if there is no answer in time, or one that is not 200.
     """
-    response = await client.get("/v1/models")
-    response.raise_for_status()
+    content = bytearray()
     try:
-        body = response.json()
-    except ValueError:
-        return ()
+        # httpx bounds each read; an answer that drips for ever is bounded here.
+        with anyio.fail_after(CONTROL_LIMIT_S):
+            async with client.stream("GET", _MODELS_PATH) as response:
+                async for piece in response.aiter_bytes(_PIECE_BYTES):
+                    content += piece
+                    if len(content) > MOST_BYTES:
+                        break
+                if not response.is_success:
+                    # Messages quote the start of the answer.
+                    start = httpx.Response(response.status_code, content=bytes(content[:MOST_BYTES]), request=response.request)
+                    start.raise_for_status()
+    except TimeoutError as error:
+        raise httpx.ReadTimeout(f"{_MODELS_PATH} did not end within {CONTROL_LIMIT_S:g} s") from error
+    if len(content) > MOST_BYTES:
+        return ServedModels(lacking=f"answers {_MODELS_PATH} with more than {MOST_BYTES >> 20} MiB, which is no list of models")
+    return read_models(bytes(content), response.headers.get("content-type", ""))
+
+
+def read_models(content: bytes, content_type: str) -> ServedModels:
+    """Return the names in an answer to /v1/models, or why there are none. Pure."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        kind = f"({content_type.partition(';')[0].strip()[:_TEXT_CHARACTERS]})" if content_type else "(of no content type)"
+        return ServedModels(lacking=f"answers {_MODELS_PATH} with something that is not JSON {kind}")
     entries = body.get("data") if isinstance(body, dict) else None
-    names = [entry.get("id") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    return tuple(name for name in names if isinstance(name, str) and name)
+    if not isinstance(entries, list):
+        return ServedModels(lacking=f'answers {_MODELS_PATH} with JSON of another shape than {{"data": [{{"id": ...}}]}}')
+    if not entries:
+        return ServedModels(lacking=f"lists no model at {_MODELS_PATH}: its list is empty")
+    ids = [entry.get("id") for entry in entries if isinstance(entry, dict)]
+    names = tuple(name for name in ids if isinstance(name, str) and name)
+    return ServedModels(names=names, lacking="" if names else f"lists entries at {_MODELS_PATH} of which none has an id")
 
 
 def describe_error(error: httpx.HTTPError) -> str:

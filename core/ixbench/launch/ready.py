@@ -128,7 +128,7 @@ class ReadyWait:
         while self._failure is None:
             try:
                 if model is None:
-                    model = next(iter(await served_models(client)), None)
+                    model = next(iter((await served_models(client)).names), None)
                 response = await self._complete(client, model)
             except httpx.HTTPError as error:
                 self._state = f"a one-token completion fails: {describe_error(error)}"

@@ -29,6 +29,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return self.reply(401, {"error": "no key"})
             if "nolist" in behaviour:
                 return self.reply(404, {"error": "no such path"})
+            if "endless" in behaviour:
+                self.send_response(200)
+                self.end_headers()
+                self.close_connection = True
+                try:
+                    while True:
+                        self.wfile.write(b" " * 65536)
+                except OSError:
+                    return
+            texts = [item[5:] for item in sys.argv[2:] if item.startswith("text=")]
+            if texts:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html; charset=utf-8" if texts[0].startswith("<") else "application/json")
+                self.send_header("Content-Length", str(len(texts[0])))
+                self.end_headers()
+                return self.wfile.write(texts[0].encode())
             names = [item[6:] for item in sys.argv[2:] if item.startswith("model=")]
             return self.reply(200, {"data": [{"id": name} for name in names]})
         self.reply(503 if "unhealthy" in behaviour else 200, {"path": self.path})

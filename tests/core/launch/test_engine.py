@@ -281,6 +281,25 @@ async def test_a_server_without_a_list_will_do_where_the_name_is_given(start, ru
         assert (await fails(start, launch_plan(url=url, served_model=None))).code == "no_model"
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("endless", "answers /v1/models with more than 1 MiB, which is no list of models."),
+        ("text=<html>", "answers /v1/models with something that is not JSON (text/html)."),
+        ('text=["a"]', 'answers /v1/models with JSON of another shape than {"data": [{"id": ...}]}.'),
+        ('text={"data": []}', "lists no model at /v1/models: its list is empty."),
+        ('text={"data": [{"name": "a"}]}', "lists entries at /v1/models of which none has an id."),
+        ("nolist", 'lists no model: /v1/models answers status 404 ({"error": "no such path"}).'),
+    ],
+)
+async def test_a_list_that_names_no_model_says_why(start, running, launch_plan, behaviour, words):
+    async with running(behaviour) as url:
+        failure = await fails(start, launch_plan(url=url, served_model=None))
+        assert (failure.code, failure.cause) == ("no_model", f"{url} {words}")
+        async with start(launch_plan(url=url, served_model="b")) as engine:
+            assert engine.model == "b"
+
+
 async def test_a_key_is_taken_from_its_variable(start, folder, running, launch_plan, monkeypatch):
     async with running("auth", "model=a") as url:
         plan = launch_plan(url=url, served_model=None, api_key_env="KEY_FOR_IT")
