@@ -196,3 +196,21 @@ def test_requests_that_are_cancelled_leave_no_connection_behind(make_channel, ph
         report = anyio.run(main, server.url)
     assert report.ended == "completed"
     assert [record.cancelled for record in records] == [True] * 30
+
+
+@pytest.fixture
+def prompts(phase, session, turn):
+    return phase([session("s", turn(prompt=SyntheticPrompt(tokens=50, key="k")))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("hang_before_head", "no answer had begun"),
+        ("hang_after_head", "its answer had begun but did not end; see whether it heeds max_tokens"),
+        ("hang_after_finish", "its answer had begun but did not end"),
+    ],
+)
+def test_a_probe_that_does_not_end_says_what_was_waited_for(server, load, prompts, kind, words):
+    with pytest.raises(CalibrationError, match=f"did not complete a request of one output token .* within 0.5 s: {words}"):
+        load(server.url, prompts, model=f"script:{kind}", request_limit_s=0.5)

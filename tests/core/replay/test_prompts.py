@@ -16,7 +16,7 @@ from ixbench.model.errors import InputError
 from ixbench.model.exchange import Exchange
 from ixbench.model.prompt import SyntheticPrompt, TextPrompt
 from ixbench.model.schedule import Schedule
-from ixbench.replay.prompts.calibrate import calibrate, wanted_lengths
+from ixbench.replay.prompts.calibrate import calibrate, probe_limit_s, wanted_lengths
 from ixbench.replay.prompts.synthesis import Synthesiser
 from ixbench.replay.prompts.vocabulary import CalibrationError, Vocabulary, learn
 from ixbench.replay.target import HttpTarget
@@ -224,6 +224,20 @@ class TestCalibration:
     def test_a_server_that_gives_no_counts(self, schedule_of, outcome, message):
         with pytest.raises(CalibrationError, match=message):
             run(FakeServer(**outcome), schedule_of(100))
+
+    def test_small_probes_are_bounded_closely_and_long_ones_by_their_length(self, schedule_of):
+        assert [probe_limit_s(characters) for characters in (0, 2000, 12_000, 10**7)] == [60, 60, 160, 600]
+        limits = []
+
+        class Watched(FakeServer):
+            async def __call__(self, spec, req_id, *, limit_s):
+                limits.append((sum(len(message.content) for message in spec.messages), limit_s))
+                return await super().__call__(spec, req_id, limit_s=limit_s)
+
+        run(Watched(), schedule_of(50, 8000))
+        assert limits[0][1] == 60
+        assert all(limit == probe_limit_s(characters) for characters, limit in limits)
+        assert max(limit for _, limit in limits) > 60
 
     def test_a_template_that_repeats_the_text_cannot_be_hit(self, schedule_of):
         class Twice(PseudoTokenizer):

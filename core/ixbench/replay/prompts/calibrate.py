@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from ixbench.replay.prompts.blocks import BlockWriter
     from ixbench.replay.prompts.vocabulary import Vocabulary
     from ixbench.replay.target import HttpTarget
+SMALL_PROBE_LIMIT_S = 60.0
+"""Bound on a probe of a few words: a server that takes longer for one token does not count as well."""
 PROBE_LIMIT_S = 600.0
-"""Bound on one probe: the longest prompts are filled without any load beside them."""
+"""Bound on the longest probe: its prompt is filled without any load beside it."""
+_SMALL_PROBE_CHARACTERS = 2000
+_SLOWEST_FILL_CHARACTERS_PER_S = 100
+"""Some twenty tokens a second: slower than a laptop's processor fills a prompt."""
 _NO_ACCESS = frozenset({401, 403})
 _SESSIONS_LOOKED_AT = 512
 _ALLOWED_SHARE = 0.01
@@ -110,7 +115,9 @@ class _Prober:
 
     async def _counted(self, spec: RequestSpec) -> int:
         self.probes += 1
-        exchange = await self._ask(spec, f"probe-{self._run}-{self.probes}", limit_s=self._limit_s)
+        characters = len(spec.prompt or "") + sum(len(message.content) for message in spec.messages)
+        limit_s = min(self._limit_s, probe_limit_s(characters))
+        exchange = await self._ask(spec, f"probe-{self._run}-{self.probes}", limit_s=limit_s)
         if exchange.usage_input is not None:
             return exchange.usage_input
         if exchange.failure in {None, "no_usage"}:
@@ -119,9 +126,25 @@ class _Prober:
                 "switch usage in streams on at the server"
             )
         advice = "; name the variable of the API key in api_key_env (bench: --api-key-env)" if exchange.http_status in _NO_ACCESS else ""
+        if exchange.error_class == "timeout" and exchange.failure != "connect":
+            raise CalibrationError(
+                "the server did not complete a request of one output token "
+                f"(a prompt of {characters:,} characters, sent to count its tokens) within {limit_s:g} s: "
+                + (
+                    "no answer had begun"
+                    if exchange.http_status is None
+                    else "its answer had begun but did not end; see whether it heeds max_tokens and ends its streams"
+                )
+            )
         raise CalibrationError(
             f"the server does not answer a request of one output token: {exchange.failure}: {exchange.error_text}{advice}"
         )
+
+
+def probe_limit_s(characters: int) -> float:
+    """Return the bound on a probe of one output token, in seconds: short for a few words, more in proportion for a long prompt. Pure."""
+    more = max(0, characters - _SMALL_PROBE_CHARACTERS) / _SLOWEST_FILL_CHARACTERS_PER_S
+    return min(SMALL_PROBE_LIMIT_S + more, PROBE_LIMIT_S)
 
 
 async def calibrate(schedule: Schedule, ask: Ask, target: HttpTarget, *, known: Calibration | None) -> Calibration | None:
@@ -135,7 +158,7 @@ async def calibrate(schedule: Schedule, ask: Ask, target: HttpTarget, *, known: 
     if blocks and target.api != "chat":
         raise CalibrationError("prompts of agents are messages, which need the chat API; this deployment uses /v1/completions")
     lengths = tuple(sorted({*lengths, *_BLOCK_LENGTHS})) if blocks else lengths
-    prober = _Prober(ask, target, limit_s=min(PROBE_LIMIT_S, schedule.request_limit_s, target.request_limit_s))
+    prober = _Prober(ask, target, limit_s=min(schedule.request_limit_s, target.request_limit_s))
     if lengths and not _covers(known, lengths):
         source: Literal["server", "tokenizer"] = "server"
         if known is not None:
