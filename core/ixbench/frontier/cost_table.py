@@ -159,7 +159,8 @@ def _reason(rung: LadderRung, quotes: Sequence[Quote], ladder: Ladder) -> str | 
     if not ladder.rates_known:
         return "No curve has a rate per GPU to price."
     if rung.status == "below_range":
-        return f"{target} lies below the range of every curve: the slowest point has {format_rate(rung.slowest_tok_s_user)} tok/s/user."
+        slowest = f"the slowest point of the frontier has {format_rate(rung.slowest_tok_s_user)} tok/s/user"
+        return f"{target} lies below the range: {slowest}."
     if rung.status == "unreachable":
         return f"{target} is not reached: the fastest point has {format_rate(rung.fastest_tok_s_user)} tok/s/user."
     return "No curve competes under this policy and scope."

@@ -99,7 +99,9 @@ def _reader(curves: tuple[LadderCurve, ...], settings: ReportSettings) -> Callab
         chosen = select(
             readable, target, policy=settings.policy, mode=settings.interpolation, range_policy=settings.range, scope=settings.scope
         )
-        fastest, slowest = max(speeds, default=None), min(speeds, default=None)
+        # Where no point has a rate, speeds are all that can be told.
+        fastest = max(speeds, default=None) if chosen.fastest is None else chosen.fastest
+        slowest = chosen.slowest
         if chosen.curve is None or chosen.read is None:
             return LadderRung(target=target, status=chosen.status, fastest_tok_s_user=fastest, slowest_tok_s_user=slowest)
         curve = by_key[chosen.curve.key]

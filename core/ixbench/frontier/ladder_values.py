@@ -49,7 +49,7 @@ class LadderRung:
     fastest_tok_s_user: float | None = None
     """Speed of the fastest usable point in scope: the nearest miss of an unreachable rung."""
     slowest_tok_s_user: float | None = None
-    """Speed of the slowest one: the nearest miss of a rung below the range."""
+    """Speed of the slowest point on a frontier: the nearest miss of a rung below the range. Dominated points may be slower."""
     at_tok_s_user: float | None = None
     """The speed that the value belongs to; above the target where a measured point stands in for it."""
     curve: str | None = None

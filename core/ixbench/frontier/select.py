@@ -69,6 +69,10 @@ class Selection:
     read: Read | None = None
     usd_per_mtok: float | None = None
     """USD per million tokens of all kinds; None without a price."""
+    slowest: float | None = None
+    """Speed at which the competing frontiers begin; of a rung below the range, where those begin that it lies below."""
+    fastest: float | None = None
+    """Speed at which the competing frontiers end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +127,26 @@ def select(
     candidates = [_candidate(curve, read, read.value) for curve, read in reads if read.value is not None]
     if not candidates:
         statuses = {read.status for _, read in reads}
-        return Selection(status="below_range" if "below_range" in statuses else "unreachable" if "unreachable" in statuses else "no_curve")
+        status: SelectStatus = "below_range" if "below_range" in statuses else "unreachable" if "unreachable" in statuses else "no_curve"
+        missed = [curve for curve, read in reads if read.status == status]
+        return Selection(status=status, slowest=_slowest(missed), fastest=_fastest(competing))
     winner = _best(candidates, policy)
-    return Selection(status=winner.read.status, curve=winner.curve, read=winner.read, usd_per_mtok=winner.usd)
+    return Selection(
+        status=winner.read.status,
+        curve=winner.curve,
+        read=winner.read,
+        usd_per_mtok=winner.usd,
+        slowest=_slowest(competing),
+        fastest=_fastest(competing),
+    )
+
+
+def _slowest(curves: Sequence[Curve]) -> float | None:
+    return min((curve.knots.x[0] for curve in curves if curve.knots.x), default=None)
+
+
+def _fastest(curves: Sequence[Curve]) -> float | None:
+    return max((curve.knots.x[-1] for curve in curves if curve.knots.x), default=None)
 
 
 def _candidate(curve: Curve, read: Read, value: float) -> _Candidate:

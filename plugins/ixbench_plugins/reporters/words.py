@@ -25,8 +25,8 @@ _INTERPOLATION = {
     "step": "Between two points the next faster measured point stands for the target (step) and is marked meets.",
 }
 _RANGE = {
-    "in_range": "Targets slower than the slowest point are left open (in_range).",
-    "min_slo": "Targets slower than the slowest point are met by that point (min_slo).",
+    "in_range": "Targets slower than the slowest point of the frontier are left open (in_range).",
+    "min_slo": "Targets slower than the slowest point of the frontier are met by that point (min_slo).",
 }
 _POLICY = {
     "max_throughput": "Of several curves the one with the highest rate answers for a target (max_throughput).",
@@ -104,7 +104,7 @@ def _nearest(rung: LadderRung) -> str:
     if rung.status == "unreachable" and rung.fastest_tok_s_user is not None:
         return f": fastest point {format_rate(rung.fastest_tok_s_user)} tok/s/user"
     if rung.status == "below_range" and rung.slowest_tok_s_user is not None:
-        return f": slowest point {format_rate(rung.slowest_tok_s_user)} tok/s/user"
+        return f": slowest point of the frontier {format_rate(rung.slowest_tok_s_user)} tok/s/user"
     return ""
 
 

@@ -85,7 +85,7 @@ def replace_concurrency(original, point):
     ("primary", "status", "reason"),
     [
         (100.0, "unreachable", "100 tok/s/user is not reached: the fastest point has 88.4 tok/s/user."),
-        (20.0, "below_range", "20 tok/s/user lies below the range of every curve: the slowest point has 40.0 tok/s/user."),
+        (20.0, "below_range", "20 tok/s/user lies below the range: the slowest point of the frontier has 40.0 tok/s/user."),
     ],
 )
 def test_an_unreached_primary_rung_leaves_the_table_empty_and_says_why(point, run, primary, status, reason):

@@ -109,6 +109,26 @@ def test_range_is_heeded(point, run, policy, value, status):
     assert ladder.to_json()["range"] == policy
 
 
+def test_below_the_range_the_frontier_counts_and_not_the_dominated_points(point, run):
+    points = [point("a-c1", 154.0, 300.0), point("a-c2", 98.6, 900.0), point("a-c4", 40.0, 800.0), point("a-c8", 12.6, 700.0)]
+    fifty = row(build_ladder([run(points)]), 50.0)
+    assert (fifty.status, fifty.tok_s_gpu) == ("below_range", None)
+    assert fifty.slowest_tok_s_user == pytest.approx(98.6)
+    assert fifty.fastest_tok_s_user == pytest.approx(154.0)
+
+
+def test_a_target_between_two_curves_names_the_one_that_it_lies_below(point, run):
+    points = [point("a-c1", 40.0, 300.0), point("b-c1", 90.0, 100.0, engine="atom")]
+    seventy_five = row(build_ladder([run(points)]), 75.0)
+    assert (seventy_five.status, seventy_five.slowest_tok_s_user) == ("below_range", pytest.approx(90.0))
+
+
+def test_the_nearest_miss_is_that_of_a_curve_that_competes(point, run):
+    points = [point("a-c1", 60.0, 300.0), point("b-c1", 200.0, 100.0, precision="bf16")]
+    hundred = row(build_ladder([run(points, policy="priority")]), 100.0)
+    assert (hundred.status, hundred.fastest_tok_s_user) == ("unreachable", pytest.approx(60.0))
+
+
 def test_policy_is_heeded(point, run):
     points = [point("atom-c1", 50.0, 6000.0, engine="atom", spec_method="mtp"), point("vllm-c1", 50.0, 9000.0)]
     assert row(build_ladder([run(points)]), 50.0).engine == "vllm"

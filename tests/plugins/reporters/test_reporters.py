@@ -178,7 +178,7 @@ def test_every_way_of_reading_is_marked():
     ladder = render(usual())["ladder.md"]
     assert re.search(r"\| 50 \| 5,\d{3} \|.*\| exact \||\| 50 \| 5,\d{3} \|.*\| interpolated", ladder)
     assert re.search(r"\| 75 \|.*\| exact \| atom-c4 \|", ladder)
-    assert "below range: slowest point 40.0 tok/s/user" in ladder
+    assert "below range: slowest point of the frontier 40.0 tok/s/user" in ladder
     step = replace(usual(), report=ReportSettings(rungs=(55.0,), primary=55.0, interpolation="step"))
     assert "meets, at 60.0 tok/s/user" in render(step)["ladder.md"]
 
