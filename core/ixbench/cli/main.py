@@ -39,6 +39,7 @@ EXIT_READER_GONE = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; `--help` leaves through `SystemExit(0)`."""
+    _open_closed_streams()
     try:
         code = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -97,6 +98,14 @@ def top_parser(commands: Mapping[str, Command]) -> Parser:
     for command in commands.values():
         subparsers.add_parser(command.name, help=command.summary, add_help=False)
     return parser
+
+
+def _open_closed_streams() -> None:
+    """Let what goes to a stream that the caller closed (`>&-`) go nowhere: Python has None in its place, which nobody can write to."""
+    # Lowest first, so that each takes its own descriptor and no file of a run ever gets that of stdout.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - it stays open as long as the process
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -231,6 +231,33 @@ def test_a_reader_that_has_gone_is_no_failure():
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.parametrize(("closed", "code"), [("1", 0), ("2", 2)])
+def test_a_closed_stream_is_no_failure(closed, code, tmp_path):
+    words = "plugins" if closed == "1" else "absent"
+    script = "import sys; from ixbench.cli.entry import main; sys.exit(main())"
+    said = tmp_path / "said"
+    with said.open("wb") as file:
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'exec "$0" -c "$1" {words} {closed}>&-', sys.executable, script], stdout=file, stderr=file, check=False
+        )
+    assert (done.returncode, said.read_text()) == (code, "")
+
+
+def test_an_interruption_while_things_are_imported_is_told_like_any_other():
+    script = (
+        "import signal, sys\n"
+        "from ixbench.cli.entry import main\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'ixbench.cli.main':\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "ixbench: interrupted\n")
+
+
 def test_a_file_name_is_seen_and_not_obeyed(ixbench):
     code, out, err = ixbench("check", "\x1b[31mred\a.toml")
     assert (code, out) == (2, "")
