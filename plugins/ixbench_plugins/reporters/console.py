@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -16,7 +17,7 @@ from ixbench_plugins.reporters.points import THIN_NOTE, PointRow, definitions, p
 from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, TIER_HEADERS, TIER_NUMBERS, cost_sentences, rung_rows, tier_rows
 from ixbench_plugins.reporters.table import latency
 from ixbench_plugins.reporters.text import clean
-from ixbench_plugins.reporters.words import findings, headline, marked, notes, reading, title
+from ixbench_plugins.reporters.words import SIMULATED, findings, headline, marked, notes, reading, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +28,10 @@ _LINES = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 """A rule below the headers and nothing else, in characters that every terminal has."""
 
 
+_PADDING = {3: (0, 1, 0, 1), 2: (0, 1, 0, 0), 1: (0, 0, 0, 0)}
+"""What rich must be told for so many columns between two cells, one of which is the divider's."""
+_PIECES = re.compile(rf"{SIMULATED}, \w+|\S+")
+"""What a line is not broken within: words, and a verdict with its mark."""
 _WHOLE_CHARACTERS = 28
 _COMFORTABLE_COLUMNS = 100
 """With fewer, tables are closer, engine and precision share a column, and verdicts are single words; the sentences below tell the rest."""
@@ -55,7 +60,7 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     ladder = build_ladder(runs)
     costs = build_cost_table(runs, ladder)
     rows = point_rows(runs)
-    tight_columns = width if width < _COMFORTABLE_COLUMNS else None
+    tight = width < _COMFORTABLE_COLUMNS
     out = io.StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False, highlight=False, legacy_windows=False, _environ={})
 
@@ -67,20 +72,20 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     console.print()
     if ladder.rates_known:
         say(marked("Ladder", ladder))
-        console.print(_ladder_table(ladder, tight_columns=tight_columns))
+        console.print(_ladder_table(ladder, width=width, tight=tight))
         console.print()
         if any(run.quotes for run in runs):
             say(marked(f"Costs at {costs.target:g} tok/s/user", ladder))
             if costs.tiers:
-                console.print(_table(TIER_HEADERS, tier_rows(costs), TIER_NUMBERS, tight_columns=tight_columns))
+                console.print(_table(TIER_HEADERS, tier_rows(costs), TIER_NUMBERS, width=width, tight=tight))
             say(*cost_sentences(costs))
             console.print()
     say(marked("Points", ladder))
     several = len(runs) > 1
-    speed = f"tok/s/user{chr(10) if tight_columns else ' '}({ladder.axis})"
+    speed = f"tok/s/user{chr(10) if tight else ' '}({ladder.axis})"
     headers = ("point", "users", speed, "TTFT p50", "TPOT p50", "tok/s/GPU", "tok/s", "verdict")
-    cells = [(*_point_row(row, ladder.axis, several=several), row.word if tight_columns else row.verdict) for row in rows]
-    console.print(_table(headers, cells, range(1, 7), tight_columns=tight_columns))
+    cells = [(*_point_row(row, ladder.axis, several=several), row.word if tight else row.verdict) for row in rows]
+    console.print(_table(headers, cells, range(1, 7), width=width, tight=tight))
     say(*sentences_of(rows))
     say(*(f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing))
     console.print()
@@ -94,12 +99,12 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _ladder_table(ladder: Ladder, *, tight_columns: int | None) -> Table:
-    if tight_columns is None:
-        return _table(RUNG_HEADERS, rung_rows(ladder), RUNG_NUMBERS)
+def _ladder_table(ladder: Ladder, *, width: int, tight: bool) -> Table:
+    if not tight:
+        return _table(RUNG_HEADERS, rung_rows(ladder), RUNG_NUMBERS, width=width, tight=False)
     engine = RUNG_HEADERS.index("engine")
     rows = [(*row[:engine], " ".join(dict.fromkeys(row[engine : engine + 2])), *row[engine + 2 :]) for row in rung_rows(ladder)]
-    return _table((*RUNG_HEADERS[: engine + 1], *RUNG_HEADERS[engine + 2 :]), rows, RUNG_NUMBERS, tight_columns=tight_columns)
+    return _table((*RUNG_HEADERS[: engine + 1], *RUNG_HEADERS[engine + 2 :]), rows, RUNG_NUMBERS, width=width, tight=tight)
 
 
 def _point_row(row: PointRow, axis: str, *, several: bool) -> tuple[str, ...]:
@@ -114,22 +119,23 @@ def _point_row(row: PointRow, axis: str, *, several: bool) -> tuple[str, ...]:
     )
 
 
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[int], *, tight_columns: int | None = None) -> Table:
-    """Return a table; numbers, and names in the first column that are not very long, stay in one piece.
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[int], *, width: int, tight: bool) -> Table:
+    """Return a table; numbers, and names in the first column that are not very long, stay in one piece, and so do words where that can be.
 
-    :param tight_columns: make it close, for so many columns, and break no word where that can be.
+    :param width: columns there are; cells move closer together before a word is broken.
+    :param tight: begin with close cells.
     """
     right = set(numbers)
     whole = right | ({0} if all(len(row[0]) <= _WHOLE_CHARACTERS for row in rows) else set())
     least = [_longest_piece(texts, whole=column in whole) for column, texts in enumerate(zip(headers, *rows, strict=True))]
-    fits = tight_columns is not None and sum(least) + 2 * len(least) <= tight_columns
-    if tight_columns is not None and not fits:
+    gap = next((gap for gap in ((2, 1) if tight else (3, 2, 1)) if sum(least) + gap * (len(least) - 1) <= width), None)
+    if tight and gap is None:
         # Rather a number on two lines than a column that is cut off.
         whole = set()
-    table = Table(box=_LINES, show_edge=False, pad_edge=False, padding=(0, 1) if tight_columns is None else (0, 1, 0, 0))
+    table = Table(box=_LINES, show_edge=False, pad_edge=False, padding=_PADDING[gap or (2 if tight else 3)])
     for column, header in enumerate(headers):
         justify: Literal["left", "right"] = "right" if column in right else "left"
-        min_width = least[column] if fits else None
+        min_width = None if gap is None else least[column]
         table.add_column(Text(header), justify=justify, overflow="fold", no_wrap=column in whole, min_width=min_width)
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
@@ -138,4 +144,4 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Itera
 
 def _longest_piece(texts: Iterable[str], *, whole: bool) -> int:
     """Return the length of the longest line of a column, or of its longest word where lines may be broken."""
-    return max((len(piece) for text in texts for piece in (text.splitlines() if whole else text.split())), default=0)
+    return max((len(piece) for text in texts for piece in (text.splitlines() if whole else _PIECES.findall(text))), default=0)

@@ -40,11 +40,13 @@ class PointRow:
 
     @property
     def word(self) -> str:
-        """The verdict in one word, a star for warnings."""
+        """The verdict in one word, a star for warnings; for a simulated point that is usable the word is that it is simulated."""
         point = self.point
         word = {"valid": "valid", "valid_with_warnings": "valid*", "invalid": "INVALID"}[point.verdict.status]
         word = "FAILED" if point.failure is not None else word
-        return f"{SIMULATED}, {word}" if point.evidence == "simulated" else word
+        if point.evidence != "simulated":
+            return word
+        return word.replace("valid", SIMULATED) if point.usable else f"{SIMULATED}, {word}"
 
     @property
     def verdict(self) -> str:

@@ -310,6 +310,23 @@ def test_at_the_usual_80_columns_every_word_is_whole():
     assert any("interpolated" in line for line in lines)
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_simulated_point_takes_one_line(width):
+    text = render(simulated(), console={"width": width})["console.txt"]
+    table = text.partition("Points (SIMULATED)\n")[2].partition("\n\n")[0].splitlines()
+    rows = table[next(number for number, line in enumerate(table) if line.startswith("---")) + 1 :]
+    assert [row.split()[0] for row in rows] == ["vllm-c8", "vllm-c16"]
+    assert all(row.endswith("SIMULATED" if width == 80 else "SIMULATED, valid") for row in rows)
+
+
+def test_codes_break_between_words_only():
+    many = tuple(replace(FEW, code=code) for code in ("input_mismatch", "client_saturated", "too_short"))
+    verdict = Verdict(status="valid_with_warnings", reasons=many)
+    point = sample_point("llamacpp-c16", speed_tok_s_user=50, rate_tok_s_gpu=5542, verdict=verdict)
+    table = render(sample_run(point))["console.txt"].partition("Points\n")[2].partition("\nllamacpp-c16: ")[0]
+    assert {"input_mismatch,", "client_saturated,", "too_short"} <= set(table.split())
+
+
 @pytest.mark.parametrize("width", [60, 64, 70, 76])
 def test_a_narrow_console_rather_breaks_words_than_cuts_columns_off(width):
     lines = render(usual(), console={"width": width})["console.txt"].splitlines()
