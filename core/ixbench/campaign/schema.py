@@ -35,8 +35,15 @@ def _list_of(value: object, *, whole: bool, allowed: str) -> list[Any]:
     return values
 
 
+MOST_CONCURRENT = 1_000_000
+
+
 def _check_concurrency(value: object) -> list[int]:
-    return _list_of(value, whole=True, allowed="whole numbers of 1 or more, such as [1, 2, 4]")
+    found = _list_of(value, whole=True, allowed="whole numbers of 1 or more, such as [1, 2, 4]")
+    beyond = [number for number in found if number > MOST_CONCURRENT]
+    if beyond:
+        raise ValueProblemError(f"found {shown(beyond[0])}", allowed=f"whole numbers from 1 to {MOST_CONCURRENT:,}, such as [1, 2, 4]")
+    return found
 
 
 def _check_rate(value: object) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -89,7 +90,7 @@ def check(
         if any(details[0]["type"] != "extra_forbidden" and len(path) < len(other) and other[: len(path)] == path for other in found):
             # A union complains about the value as a whole too, once for each of its other forms.
             continue
-        faults[path] = _fault(model, path, details, locate(path), further_keys)
+        faults[path] = _advised(_fault(model, path, details, locate(path), further_keys))
     return None, faults
 
 
@@ -147,6 +148,13 @@ def _real_path(table: object, detail: ErrorDetails) -> KeyPath:
                 continue
         path.append(part)
     return tuple(path)
+
+
+def _advised(fault: Fault) -> Fault:
+    """Return the fault, with a word on lists where the command line, which sets single values, should have set one."""
+    if fault.where.startswith("--set ") and not fault.advice and ("a list" in fault.allowed or "[" in fault.allowed):
+        return replace(fault, advice="a list cannot be given with --set; edit the file")
+    return fault
 
 
 def _fault(model: type[BaseModel], path: KeyPath, details: list[ErrorDetails], where: str, further_keys: Iterable[str]) -> Fault:

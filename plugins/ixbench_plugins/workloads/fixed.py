@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from ixbench.api.workload import Phase, Schedule, Session, SyntheticPrompt, Turn, Workload, WorkloadIdentity
-from ixbench_plugins.workloads.load import LoadOptions
+from ixbench_plugins.workloads.load import MOST_TOKENS, LoadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +26,9 @@ OPEN_LOOP_S = 60.0
 class FixedOptions(LoadOptions):
     """`[workload]` with `use = "fixed"`."""
 
-    input_tokens: Annotated[int, Field(ge=1)] = 1024
+    input_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = 1024
     """Prompt tokens as the server counts them, chat template included."""
-    output_tokens: Annotated[int, Field(ge=1)] = 128
+    output_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = 128
     """Tokens of an answer; the server is told to ignore the end of sequence."""
     ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
     """1.0: every request has exactly these lengths. Less: each length is drawn on its own, uniformly among the whole numbers from

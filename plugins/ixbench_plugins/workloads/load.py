@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1_000_000_000
 WARMUP_PER_USER = 2
+MOST_REQUESTS = 1_000_000
+"""Of a point; a larger number is a slip of the pen."""
+MOST_TOKENS = 1 << 24
+"""Of one prompt or answer: more than any context window holds."""
 WARMUP_S = 2.0
 """Open loop: length of the warm-up where nobody said how many requests it has."""
 
@@ -24,11 +28,11 @@ WARMUP_S = 2.0
 class LoadOptions(OptionsModel):
     """Keys that `fixed` and `prompts` share."""
 
-    requests: Annotated[int, Field(ge=1)] | None = None
+    requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)] | None = None
     """Measured requests of a point, warm-up apart."""
     duration: Annotated[Duration, Field(gt=0)] | None = None
     """Length of a point instead of a number of requests: nothing new starts after it."""
-    warmup: Annotated[int, Field(ge=0)] | None = None
+    warmup: Annotated[int, Field(ge=0, le=MOST_REQUESTS)] | None = None
     """Requests before the measured ones, with prompts of their own; default: 2 for each user (open loop: those of 2 seconds)."""
     seed: Annotated[int, Field(ge=0)] = 42
     """Chooses lengths, order and arrivals; never the words of a prompt, which are fresh in each point."""
@@ -98,7 +102,7 @@ class Amount:
 class PassesOptions(LoadOptions):
     """Keys of the workloads that replay a file."""
 
-    passes: Annotated[int, Field(ge=1)] | None = None
+    passes: Annotated[int, Field(ge=1, le=MOST_REQUESTS)] | None = None
     """How often the whole file is replayed; 1 where neither requests nor duration is given, and with these it is repeated as needed."""
 
     @model_validator(mode="after")

@@ -24,7 +24,7 @@ from ixbench.api.workload import (
     WorkloadIdentity,
 )
 from ixbench_plugins.workloads.corpus import Conversation, Corpus, read_corpus
-from ixbench_plugins.workloads.load import Amount, PassesOptions
+from ixbench_plugins.workloads.load import MOST_TOKENS, Amount, PassesOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ class PromptsOptions(PassesOptions):
     """JSON Lines: {"text": "..."} or {"messages": [{"role", "content"}, ...]}; each message of the user is one request."""
     order: Literal["file", "shuffled"] = "file"
     """In which order conversations start; "shuffled" draws a new order for each pass."""
-    output_tokens: Annotated[int, Field(ge=1)] | None = None
+    output_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None
     """Limit of an answer; default: the server's own."""
     answers: Literal["live", "recorded"] = "live"
     """What stands between the user's messages: the answers that the engine gives now, or those in the file."""

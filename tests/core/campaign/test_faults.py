@@ -33,6 +33,10 @@ def faults_of(name, house, **given):
 
 CONCURRENCY = "concurrency = [1, 2]\n"
 WRONG = {
+    "more at once than there can be": (
+        deployment("concurrency = [1, 99999999999999999999]"),
+        "deployment[0].concurrency: found 99999999999999999999; allowed: whole numbers from 1 to 1,000,000, such as [1, 2, 4]",
+    ),
     "no toml": ("schema = 1\n[model\n", "line 2, column 7: no valid TOML: expected ']' at the end of a table declaration"),
     "a key twice": ("schema = 1\nschema = 1\n", "line 2, column 11: no valid TOML: cannot overwrite a value"),
     "no schema": (file_of(top=""), "schema: missing; allowed: schema = 1"),
@@ -350,6 +354,13 @@ WRONG = {
 def test_one_line_a_mistake(name, write, house):
     text, line = WRONG[name]
     assert faults_of(write(text), house) == [f"benchmarks.toml: {line}"]
+
+
+@pytest.mark.parametrize("value", ["50", "[30, 50]"])
+def test_a_list_on_the_command_line_is_told_where_to_write_it(write, house, value):
+    (line,) = faults_of(write(file_of()), house, overrides=[f"report.rungs={value}"])
+    assert line.startswith("--set report.rungs: found ")
+    assert line.endswith("such as [30, 50, 100]; a list cannot be given with --set; edit the file")
 
 
 def test_all_mistakes_at_once(write, house):

@@ -152,3 +152,12 @@ def test_estimates_are_given_where_the_engine_does_not_decide():
 def test_options_that_make_no_sense_are_refused(options, words):
     with pytest.raises(ValidationError, match=words):
         FixedOptions(**options)
+
+
+@pytest.mark.parametrize("key", ["input_tokens", "output_tokens", "requests", "warmup"])
+def test_numbers_that_are_slips_of_the_pen_are_refused(key):
+    most = 16_777_216 if key.endswith("tokens") else 1_000_000
+    assert getattr(FixedOptions(**{key: most}), key) == most
+    for number in (most + 1, 99999999999999999999):
+        with pytest.raises(ValidationError, match=f"less than or equal to {most}"):
+            FixedOptions(**{key: number})
