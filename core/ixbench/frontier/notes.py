@@ -44,7 +44,10 @@ def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
     if ladder.best_tpot is None and any(median_s(point, "tpot_s") is not None for point in points):
         yield "No median TPOT is credible beside the speeds of this ladder, so none is named as the best; look for a unit error."
     if ladder.rates_known and ladder.tier is None:
-        yield "No price is known for this hardware, so there are no costs; name a book in [prices] or give --usd-per-gpu-hour."
+        yield (
+            "No price is known for this hardware, so there are no costs; "
+            "name a book or tiers under [prices] of a campaign, or give --usd-per-gpu-hour to ixbench bench."
+        )
 
 
 def _on_curves(ladder: Ladder) -> Iterator[str]:
@@ -56,11 +59,27 @@ def _on_curves(ladder: Ladder) -> Iterator[str]:
             reads.append(f"{rung.target:g} (between {slow} and {fast})")
         verb = "is read between points" if len(wide) == 1 else "are each read between points"
         yield f"Rung{'' if len(wide) == 1 else 's'} {', '.join(reads)} {verb} so far apart that they say little: add loads in between."
+    yield from _shared(ladder)
     winners = {rung.curve for rung in ladder.rungs}
     for curve in ladder.curves:
         knots = sum(point.on_frontier for point in curve.points)
         if curve.key in winners and knots < FEW_KNOTS:
             yield f"The curve of {curve.engine} ({curve.key}) has only {_points(knots)} on its frontier."
+
+
+def _shared(ladder: Ladder) -> Iterator[str]:
+    """Yield which deployments of one run stand on one curve: who wanted to compare them finds one frontier instead."""
+    said: dict[str, None] = {}
+    for curve in ladder.curves:
+        by_run: dict[str, dict[str, None]] = {}
+        for point in curve.members:
+            by_run.setdefault(point.run.id, {})[point.result.identity.deployment] = None
+        for names in by_run.values():
+            if len(names) > 1:
+                *others, last = names
+                reason = f"they differ in nothing that sets curves apart ({curve.key})"
+                said[f"Deployments {', '.join(others)} and {last} stand on one curve: {reason}."] = None
+    yield from said
 
 
 def _points(count: int) -> str:

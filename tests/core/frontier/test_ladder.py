@@ -129,6 +129,15 @@ def test_the_nearest_miss_is_that_of_a_curve_that_competes(point, run):
     assert (hundred.status, hundred.fastest_tok_s_user) == ("unreachable", pytest.approx(60.0))
 
 
+def test_deployments_of_a_run_that_share_a_curve_are_noted(point, run):
+    points = [point("a-c1", 90.0, 300.0, deployment="a"), point("b-c1", 40.0, 900.0, deployment="b")]
+    found = [note for note in build_ladder([run(points)]).notes if note.startswith("Deployments")]
+    assert len(found) == 1
+    assert found[0].startswith("Deployments a and b stand on one curve: ")
+    apart = [points[0], point("b-c1", 40.0, 900.0, deployment="b", engine="atom")]
+    assert not any("one curve" in note for note in build_ladder([run(apart)]).notes)
+
+
 def test_policy_is_heeded(point, run):
     points = [point("atom-c1", 50.0, 6000.0, engine="atom", spec_method="mtp"), point("vllm-c1", 50.0, 9000.0)]
     assert row(build_ladder([run(points)]), 50.0).engine == "vllm"
@@ -205,7 +214,9 @@ def test_without_a_price_there_are_rates_but_no_costs(seed):
     assert row(ladder, 50.0).tok_s_gpu == 5542.0
     assert row(ladder, 50.0).usd_per_mtok is None
     assert (ladder.tier, ladder.book) == (None, None)
-    assert any("No price is known" in note for note in ladder.notes)
+    (note,) = (note for note in ladder.notes if "No price is known" in note)
+    assert "[prices] of a campaign" in note
+    assert "--usd-per-gpu-hour to ixbench bench" in note
 
 
 def test_a_best_tpot_that_is_a_unit_error_is_not_named(point, run):
