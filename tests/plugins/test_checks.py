@@ -5,6 +5,7 @@ import pytest
 from ixbench.host.load import load_host
 from ixbench.measure.point import measure
 from ixbench.measure.verdict import judge
+from ixbench.model.point import Load
 from ixbench.model.result import Failure
 from ixbench.testing.records import sample_measurement, sample_record
 from ixbench_plugins.checks import CHECKS
@@ -144,7 +145,9 @@ def test_the_window_must_last_ten_latencies():
     reason = only(rows)
     assert (reason.code, reason.value) == ("too_short", 2.81)
     assert reason.limit == pytest.approx(8.2)
+    assert reason.text.endswith("measure for at least 8.2 s, or send at least 584 requests (workload.requests, bench: --requests)")
     assert verdict(rows, start_ns=0, end_ns=8_300 * MS).status == "valid"
+    assert only(rows, {"errors": 1}, load=Load(rate=100.0)).text.endswith("measure for at least 8.2 s")
 
 
 # the engine, and what cannot be

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
@@ -26,13 +27,22 @@ def _too_short(measurement: Measurement, metrics: Metrics, limit: float | None) 
         least = WINDOW_LATENCIES * latency
         text = (
             f"the measured phase lasted {seconds(window)}, less than {WINDOW_LATENCIES} times the p90 latency of {seconds(latency)}; "
-            f"measure for at least {seconds(least)}"
+            f"measure for at least {seconds(least)}{_requests(measurement, window, least)}"
         )
         return Reason(code="too_short", value=window, limit=least, text=text)
     if measure.thin(count, 90):
         text = f"{count} requests succeeded: percentiles from p90 up are thin (p90 needs 100 requests, p99 needs 1000)"
         return Reason(code="too_short", value=count, limit=100, text=text, severity="warning")
     return None
+
+
+def _requests(measurement: Measurement, window_s: float, least_s: float) -> str:
+    """Return how many requests last so long at the measured rate, for a closed loop of single requests, which may end with their number."""
+    if measurement.agentic or measurement.load.concurrency is None or window_s <= 0:
+        return ""
+    return (
+        f", or send at least {math.ceil(len(measurement.successes) * least_s / window_s)} requests (workload.requests, bench: --requests)"
+    )
 
 
 SAMPLES: tuple[Check, ...] = (
