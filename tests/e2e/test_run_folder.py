@@ -244,7 +244,8 @@ def test_a_second_run_makes_a_second_folder_and_resume_goes_on_with_it(there, do
     assert only.folders[0] == folder
     second = only.folders[1]
     assert [point.name for point in (second / "points").iterdir()] == ["scripted-c1"]
-    assert "1 of 2 left as they are" in only.err
+    assert only.err.startswith("A scripted server: 1 point to measure, 1 of 2 not asked for, in ")
+    assert only.err.endswith("\n1 planned point not measured\n")
     assert f"{second.name}: not finished: scripted-c3." in only.out
 
     sealed = {path: path.read_bytes() for path in (second / "points").rglob("*") if path.is_file()}
@@ -261,7 +262,7 @@ def test_a_second_run_makes_a_second_folder_and_resume_goes_on_with_it(there, do
     assert (again.code, again.folders) == (0, [folder, second])
     assert again.out == resumed.out
     assert {path: path.stat().st_mtime_ns for path in (second / "launches").rglob("*")} == launches
-    assert again.err.splitlines()[0].startswith("A scripted server: 0 points to measure, 2 of 2 left as they are, in ")
+    assert again.err.splitlines()[0].startswith("A scripted server: 0 points to measure, 2 of 2 kept, in ")
     assert all(path.read_bytes() == content for path, content in first.items())
 
 

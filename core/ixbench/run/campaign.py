@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ixbench.model.errors import first_error
+from ixbench.model.errors import IxbenchError, first_error
 from ixbench.model.events import RunFinished, RunStarted
 from ixbench.model.printable import printable
 from ixbench.model.secrets import Redactor
@@ -82,14 +82,24 @@ def run_campaign(
             simulated = _check(campaign, plan, points, host, simulate=simulate)
             folder.note_resumed(datetime.now(UTC))
         work = _Work(points=points, selected=selected, simulated=simulated, until=until)
-        interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
-        if until is not None:
-            # Points that were not worth measuring were never promised.
-            folder.write_header(replace(folder.header(), planned=folder.sealed()))
-        _report(campaign, host, folder)
-        finished = [folder.result(point.id) for point in selected if point.id in set(folder.sealed())]
-        _say_where(folder, resume_with if interrupted else None)
-    return EXIT_INTERRUPTED if interrupted else exit_code(finished, [point.id for point in selected] if until is None else [])
+        interrupted = failed = False
+        try:
+            interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
+            if until is not None:
+                # Points that were not worth measuring were never promised.
+                folder.write_header(replace(folder.header(), planned=folder.sealed()))
+            _report(campaign, host, folder)
+        except IxbenchError as error:
+            # Told here and not by the command line, which cannot know what was measured before.
+            failed = True
+            sys.stderr.write(f"ixbench: {printable(str(error))}\n")
+        sealed = set(folder.sealed())
+        finished = [folder.result(point.id) for point in selected if point.id in sealed]
+        _say_where(folder, resume_with if interrupted or failed else None)
+    if interrupted:
+        return EXIT_INTERRUPTED
+    code = exit_code(finished, [point.id for point in selected] if until is None else [])
+    return EXIT_SOME_INVALID if failed and code == EXIT_VALID else code
 
 
 def exit_code(finished: Sequence[PointResult], selected: Sequence[str]) -> int:
@@ -194,14 +204,18 @@ def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | Non
 
 
 def _announce(campaign: Campaign, plan: Plan, work: _Work, folder: RunFolder, say: Callable[[str], None]) -> None:
-    kept = len(plan.points) - len(work.points)
+    sealed = set(folder.sealed())
+    kept = sum(point.id in sealed for point in plan.points)
+    not_asked = len(plan.points) - len(sealed.union(point.id for point in work.selected).intersection(point.id for point in plan.points))
     measured = len(work.points) - len(work.simulated)
     most = "up to " if work.until is not None else ""
     parts = [f"{campaign.title}: {most}{counted(measured, 'point')} to measure"] if measured or not work.simulated else [campaign.title]
     if work.simulated:
         parts.append(f"{counted(len(work.simulated), 'point')} to be SIMULATED, in {counted(campaign.replicas, 'replica')} each")
     if kept:
-        parts.append(f"{kept} of {len(plan.points)} left as they are")
+        parts.append(f"{kept} of {len(plan.points)} kept")
+    if not_asked:
+        parts.append(f"{not_asked} of {len(plan.points)} not asked for")
     say(", ".join(parts) + f", in {folder.path}")
     for note in (*campaign.notes, *plan_notes(plan)):
         say(f"note: {note}")
@@ -222,5 +236,7 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
 def _say_where(folder: RunFolder, resume_with: str | None) -> None:
     sys.stderr.write(f"results: {printable(str(folder.path))}\n")
     remaining = folder.remaining()
+    if resume_with is None and remaining:
+        sys.stderr.write(f"{counted(len(remaining), 'planned point')} not measured\n")
     if resume_with is not None and remaining:
         sys.stderr.write(f"{counted(len(remaining), 'point')} not measured; go on with: {printable(resume_with)}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Self
@@ -121,12 +122,21 @@ class RunFolder(RunReader):
             raise InputError(
                 Fault(where=str(results_dir), problem=f"cannot be written: {error.strerror}", advice="give another --results")
             ) from error
-        lock = FolderLock(path)
+        lock: FolderLock | None = None
         try:
+            lock = FolderLock(path)
             write_atomic(path / HEADER, _encode_header(header, redactor))
             return cls(path, lock, redactor)
-        except BaseException:
-            lock.release()
+        except BaseException as error:
+            if lock is not None:
+                lock.release()
+            # Made a moment ago and empty but for these: what holds no run.json would only be in the way.
+            shutil.rmtree(path, ignore_errors=True)
+            if isinstance(error, OSError | IxbenchError) and not isinstance(error, InputError):
+                cause = error if isinstance(error, OSError) else error.__cause__
+                why = (cause.strerror if isinstance(cause, OSError) else None) or str(error)
+                problem = f"cannot be written: {why}; nothing was started"
+                raise InputError(Fault(where=str(results_dir), problem=problem, advice="give another --results")) from error
             raise
 
     @classmethod
