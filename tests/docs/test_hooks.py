@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from ixbench.cli.parser import command_parser, parse
+from ixbench.host.contracts.engine import EngineAdapter, RequestSpec
 from ixbench.host.host import Host
 from ixbench.host.registry import HOOKS
 from ixbench.host.specs import Specs
 from ixbench.measure.definition import Measurement
 from ixbench.model.deployment import Deployment, HardwareSpec, ModelSpec
 from ixbench.model.events import PointFinished
+from ixbench.model.launch import Readiness
 from ixbench.model.point import Load
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "hooks.md").read_text(encoding="utf-8")
@@ -72,6 +75,27 @@ def test_the_engine_and_the_amendment_work_together():
     assert amended.amended_by == ("example",)
     (runtime,) = example("ixbench_runtimes").runtimes()
     assert runtime.wrap(plan, plan.server).argv[:3] == ("nice", "-n", "10")
+
+
+def test_the_engine_shows_all_that_an_adapter_may_override():
+    adapter = example("ixbench_engines").engine("turbo")
+    section = SECTIONS["ixbench_engines()"]
+    public = {name for name, value in vars(EngineAdapter).items() if inspect.isfunction(value) and not name.startswith("_")}
+    assert [name for name in sorted(public) if f"`{name}" not in section] == []
+    assert [field.name for field in fields(Readiness) if f"{field.name}" not in section] == []
+    assert f"`{Readiness().health_path}`" in section
+    deployment = Deployment(
+        name="turbo",
+        engine="turbo",
+        model=ModelSpec(id="m", label="M"),
+        hardware=HardwareSpec(),
+        options=adapter.Options(tensor_parallel=3),
+    )
+    assert [finding.level for finding in adapter.validate(deployment)] == ["error"]
+    assert adapter.plan(deployment).server.readiness.health_path == "/v1/models"
+    payload = adapter.request(RequestSpec(model="m", api="completions", prompt="x", max_tokens=4, exact_length=True))
+    assert (payload["min_tokens"], "ignore_eos" in payload) == (4, False)
+    adapter.Options(**{key: value for key, value in adapter.recipes()["wide"].items() if key not in ("title", "source")})
 
 
 def test_the_workload_builds_a_schedule():

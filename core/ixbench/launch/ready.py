@@ -53,7 +53,8 @@ class ReadyWait:
     log: Path
     signatures: Sequence[Signature]
     on_progress: Callable[[float, str], None] | None = None
-    """Gets the seconds since the launch began and the last line of the log, about once a second."""
+    """Gets, about once a second, the seconds since the launch began and the last line of the log, or, where that is not new, what is
+    still waited for."""
     began: float = field(default_factory=time.monotonic)
     _state: str = "its port is not open yet"
     _failure: Failure | None = None
@@ -87,11 +88,13 @@ class ReadyWait:
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
         """Report progress, and end the wait when a process ends or the limit passes."""
-        delay = _FIRST_POLL_S
+        delay, told = _FIRST_POLL_S, ""
         while self._failure is None:
             elapsed = time.monotonic() - self.began
             if self.on_progress is not None:
-                self.on_progress(elapsed, last_line(self.log))
+                line = last_line(self.log)
+                self.on_progress(elapsed, line if line and line != told else self._state)
+                told = line
             self._failure = self._failure or self.exited()
             if self._failure is None and elapsed >= self.plan.ready_limit_s:
                 cause = f"Engine {self.plan.engine} did not get ready within {self.plan.ready_limit_s:g} s: {self._state}."

@@ -82,6 +82,15 @@ async def test_progress_tells_seconds_and_the_last_line(start, server, launch_pl
     assert "loading 1 of 2" in [line for _, line in seen]
 
 
+async def test_progress_tells_what_is_waited_for_where_the_log_is_silent(start, server, launch_plan):
+    seen = []
+    plan = launch_plan(server("unhealthy"), ready_limit_s=2.0)
+    with pytest.raises(EngineError):
+        async with start(plan, on_progress=lambda _, line: seen.append(line)):
+            pytest.fail("the engine counts as ready")
+    assert any(line.startswith("/health answers status 503") for line in seen)
+
+
 async def test_processes_start_in_order_each_when_the_one_before_is_ready(start, folder, server, launch_plan):
     sidecar = server("slow", name="sidecar", port="cache", completion=False)
     async with start(launch_plan(sidecar, server())) as engine:
