@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Say whether a campaign file is right, what is wrong with it, and how many points it comes to.
 
-Every mistake is told at once, a line each, with its place in the file (exit code 2). Notes tell what was done that the
+Every mistake is told at once, a line each, with its place in the file (exit code 2); once the file is right, so is every
+file missing or broken that its workload reads, and the model's tokenizer. Notes tell what was done that the
 file does not say, for instance settings of a neighbouring concurrency that were taken from a recipe.
 """
 
@@ -40,10 +41,12 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.model.printable import printable
     from ixbench.plan.expand import make_plan
     from ixbench.plan.show import counted, plan_notes
+    from ixbench.run.preflight import check_files
 
     host = load_host()
     campaign = read_campaign(arguments.file, host, overrides=arguments.overrides)
     plan = make_plan(campaign, host)
+    check_files(campaign, plan, host)
     print(f"ok: {counted(len(plan.points), 'point')} in {counted(len(plan.launches), 'launch')}")
     for note in (*campaign.notes, *plan_notes(plan)):
         print(f"note: {printable(note)}")

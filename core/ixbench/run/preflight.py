@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench.host.source import describe
@@ -12,6 +13,7 @@ from ixbench.run.replica import simulation_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ixbench.campaign.campaign import Campaign
     from ixbench.host.host import Host
     from ixbench.model.deployment import HardwareSpec
     from ixbench.model.point import Launch, Plan, Point
@@ -79,6 +81,27 @@ def check_runnable(plan: Plan, points: Sequence[Point], host: Host, *, where: st
             raise PluginError(f"{host.source_of(workload)}: workload {workload.name}: schedule: {describe(error)}") from error
     if faults:
         raise InputError(faults.values())
+
+
+def check_files(campaign: Campaign, plan: Plan, host: Host) -> None:
+    """Refuse a campaign whose files are missing or broken: what its workload reads, and the model's tokenizer.
+
+    :raises InputError: with a fault for each.
+    :raises PluginError: if the workload fails.
+    """
+    faults: list[Fault] = []
+    tokenizer = campaign.model.tokenizer
+    if tokenizer is not None and not Path(tokenizer).is_file():
+        advice = "leave the key out to learn from the server"
+        faults.append(Fault(where=f"{campaign.where}: model.tokenizer", problem=f"there is no file {tokenizer}", advice=advice))
+    # Deployments share their workload, so that one point for each load will do.
+    loads = {point.load: point for point in plan.points}
+    try:
+        check_runnable(plan, tuple(loads.values()), host, where=campaign.where)
+    except InputError as error:
+        faults += error.faults
+    if faults:
+        raise InputError(faults)
 
 
 def _absence(hardware: HardwareSpec, host: Host) -> str | None:

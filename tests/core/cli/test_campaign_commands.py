@@ -123,3 +123,18 @@ def test_help_teaches_with_examples(ixbench, capsys, name):
         ixbench(name, "--help")
     assert left.value.code == 0
     assert f"examples:\n  ixbench {name}" in capsys.readouterr().out
+
+
+def test_check_looks_for_the_files_that_a_run_would_read(ixbench, tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text(
+        'schema = 1\n[model]\nid = "m"\ntokenizer = "absent.json"\n[workload]\nuse = "prompts"\nfile = "absent.jsonl"\n'
+        '[[deployment]]\nengine = "endpoint"\nurl = "http://127.0.0.1:1"\nconcurrency = [1, 2]\n'
+    )
+    code, out, err = ixbench("check", str(file))
+    assert (code, out) == (2, "")
+    tokenizer, prompts = err.splitlines()
+    assert "model.tokenizer: there is no file" in tokenizer
+    assert "absent.jsonl" in prompts
+    code, _, _ = ixbench("plan", str(file))
+    assert code == 0
