@@ -126,12 +126,12 @@ class _Prober:
                 "switch usage in streams on at the server"
             )
         advice = "; name the variable of the API key in api_key_env (bench: --api-key-env)" if exchange.http_status in _NO_ACCESS else ""
-        if exchange.error_class == "timeout" and exchange.failure != "connect":
+        if exchange.error_class == "timeout":
             raise CalibrationError(
                 "the server did not complete a request of one output token "
                 f"(a prompt of {characters:,} characters, sent to count its tokens) within {limit_s:g} s: "
                 + (
-                    "no answer had begun"
+                    f"no answer had begun ({exchange.error_text})"
                     if exchange.http_status is None
                     else "its answer had begun but did not end; see whether it heeds max_tokens and ends its streams"
                 )
