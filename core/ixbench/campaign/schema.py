@@ -204,7 +204,7 @@ class ReportTable(OptionsModel):
     interpolation: Interpolation = "steffen"
     """How a rung between two points is read."""
     range: RangePolicy = "in_range"
-    """Whether a rung slower than the slowest point of a curve is left open or met by that point."""
+    """Whether a rung slower than the slowest point of the frontier is left open or met by that point."""
     policy: SelectionPolicy = "max_throughput"
     """Which curve answers for a rung."""
     scope: Scope = "all"
