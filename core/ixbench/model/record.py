@@ -1,4 +1,4 @@
-"""What one request did: the flat record that every metric is a pure function of (metrics.md section 1)."""
+"""What one request did: the flat record that every metric is a pure function of."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILURE_KINDS: tuple[FailureKind, ...] = (
     "no_usage",
     "length_mismatch",
 )
-"""In order of precedence: a failed request has the first that applies (metrics.md section 5)."""
+"""In order of precedence: a failed request has the first that applies."""
 
 ErrorClass = Literal["connect", "reset", "timeout", "tls", "dns", "protocol", "context_overflow", "rate_limited"]
 """Closed list that refines `transport` and `http_status`."""

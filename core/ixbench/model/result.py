@@ -23,7 +23,7 @@ class Reason:
     """Why a point is not plainly valid."""
 
     code: str
-    """A code of metrics.md section 6."""
+    """Code of a verdict rule, for instance "too_short"."""
     value: float | None
     """What was measured."""
     limit: float | None
