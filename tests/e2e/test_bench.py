@@ -153,7 +153,9 @@ def test_an_interruption_offers_no_command_that_bench_does_not_have(shell, serve
     done = running.end()
     assert done.code == 130
     assert "--resume" not in done.err
-    assert done.err.splitlines()[-1].startswith("results: ")
+    results, missing = done.err.splitlines()[-2:]
+    assert results.startswith("results: ")
+    assert missing == "2 planned points not measured"
 
 
 def test_a_wrong_command_line_is_one_sentence_for_each_flag(shell):
