@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from ixbench.api._lazy import lazy
 from ixbench.host.contracts.book import DetectedGpu, HardwareBook, PriceBook
 from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
-from ixbench.host.contracts.engine import Engine, EngineAdapter, RequestSpec, Simulation, StreamQuirks
+from ixbench.host.contracts.engine import Capabilities, Engine, EngineAdapter, RequestSpec, Simulation, StreamQuirks
 from ixbench.host.contracts.runtime import Runtime
 from ixbench.host.recipes import launch_notes, load_recipes
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
+from ixbench.model.engine_metrics import COUNTERS, GAUGES, CacheReset, EngineMetrics, EngineWindow, MetricAlias
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.exchange import Channel, Exchange, TurnRequest
 from ixbench.model.flags import (
@@ -28,7 +29,17 @@ from ixbench.model.flags import (
     value_flag,
     whole_number,
 )
-from ixbench.model.launch import KEEP_VARIABLE, LOOPBACK, Finding, Identity, LaunchPlan, ProcessPlan, Readiness
+from ixbench.model.launch import (
+    KEEP_VARIABLE,
+    LOOPBACK,
+    Finding,
+    Identity,
+    LaunchPlan,
+    PrepareStep,
+    ProcessPlan,
+    Readiness,
+    SanityPrompt,
+)
 from ixbench.model.price import Quote, Sku
 from ixbench.model.prompt import Message, SyntheticPrompt
 from ixbench.model.record import CHUNK_KINDS, Chunks
@@ -43,9 +54,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHUNK_KINDS",
+    "COUNTERS",
+    "GAUGES",
     "KEEP_VARIABLE",
     "LOOPBACK",
     "ArgValue",
+    "CacheReset",
+    "Capabilities",
     "Channel",
     "Chunks",
     "Collector",
@@ -55,6 +70,8 @@ __all__ = [
     "Duration",
     "Engine",
     "EngineAdapter",
+    "EngineMetrics",
+    "EngineWindow",
     "EnvVar",
     "Exchange",
     "Fault",
@@ -67,8 +84,10 @@ __all__ = [
     "InputError",
     "LaunchPlan",
     "Message",
+    "MetricAlias",
     "ModelSpec",
     "OptionsModel",
+    "PrepareStep",
     "PriceBook",
     "ProcessPlan",
     "Quote",
@@ -78,6 +97,7 @@ __all__ = [
     "Runtime",
     "Sample",
     "Sampler",
+    "SanityPrompt",
     "Signature",
     "Simulation",
     "Size",

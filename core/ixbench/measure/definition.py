@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ixbench.measure.request import RequestTable
+    from ixbench.model.engine_metrics import CacheReset, EngineWindow
     from ixbench.model.point import Load
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import Failure, Metrics, MetricValue, Reason
+    from ixbench.model.signature import LogFinding
 
     MetricResult = MetricValue | dict[str, MetricValue]
 
@@ -48,6 +50,16 @@ class Measurement:
     """Seconds of that phase in which the client could have run and had no core."""
     clock: Literal["kernel", "read", "virtual"] | None = None
     """What stamped the chunks; None = not known."""
+    engine_window: EngineWindow | None = None
+    """What the engine's own counters said over the profile phase; None = nobody asked, or it has none."""
+    log_findings: tuple[LogFinding, ...] = ()
+    """Known lines that the engine's log took on during the profile phase."""
+    cache_reset: CacheReset | None = None
+    """What became of emptying the prefix cache before this point; None = the engine had just started."""
+    acceptance_configured: float | None = None
+    """Synthetic acceptance length that the launch asked for; None = real acceptance or no speculation."""
+    acceptance_reported: float | None = None
+    """Mean acceptance length as the engine itself reports it; None = it does not."""
 
     @cached_property
     def profile(self) -> tuple[RequestRecord, ...]:

@@ -20,6 +20,27 @@ LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SanityPrompt:
+    """A prompt with a known answer, asked greedily before anything is measured: some builds give garbage without an error."""
+
+    prompt: str
+    expect: str
+    """Regular expression that the answer, thinking included, must contain; case is ignored."""
+    max_tokens: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrepareStep:
+    """A script that changes the engine's container or machine before the server starts, for instance a patch of its kernels."""
+
+    script: str
+    """Path of a file."""
+    sha256: str
+    """What the file must hash to; another hash stops the launch."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
     """When a process counts as ready."""
 
@@ -29,6 +50,8 @@ class Readiness:
     """Path that must answer 200."""
     completion: bool = True
     """Whether a one-token completion must succeed too."""
+    sanity: tuple[SanityPrompt, ...] = ()
+    """Asked after the completion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +84,8 @@ class Identity:
     """Speculative decoding method; None = off."""
     kv_offload: str = "off"
     """KV offload mode; a curve key."""
+    acceptance_length: float | None = None
+    """Synthetic acceptance that the launch asks for: mean tokens a step, the target's own included; None = real acceptance."""
     precision: str | None = None
     """Where the engine changes what `[model]` says."""
 
@@ -88,6 +113,12 @@ class LaunchPlan:
     identity: Identity = field(default_factory=Identity)
     ready_limit_s: float = 600.0
     """Hard limit for getting ready."""
+    stall_limit_s: float | None = None
+    """Soft limit: so long without a progress line in the log means that it will not get ready; None = only the hard limit counts."""
+    progress: tuple[str, ...] = ()
+    """Regular expressions of log lines that show progress (weights loading, graphs captured, kernels built) and renew the soft limit."""
+    prepare: tuple[PrepareStep, ...] = ()
+    """Run in order before the server, where the server runs; one that fails stops the launch."""
     stop_grace_s: float = 10.0
     """Time between TERM and KILL."""
     notes: tuple[str, ...] = ()

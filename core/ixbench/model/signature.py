@@ -25,3 +25,18 @@ class Signature:
     needs: str | None = None
     """An extra condition that a text match can't express."""
     checked: str = "issue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFinding:
+    """A known line that an engine's log took on while a point ran."""
+
+    id: str
+    """Of the signature."""
+    kind: Literal["fatal", "invalidates", "warning"]
+    line: int
+    """From 1."""
+    text: str
+    """The cleaned line, secrets redacted."""
+    cause: str
+    fix: str

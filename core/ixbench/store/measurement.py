@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ixbench.measure.definition import Measurement
+from ixbench.model.engine_metrics import CacheReset, EngineWindow  # noqa: TC001 - msgspec resolves the annotations below
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.point import Load
-from ixbench.model.result import Failure  # noqa: TC001 - msgspec resolves the annotations below
+from ixbench.model.result import Failure  # noqa: TC001 - as above
+from ixbench.model.signature import LogFinding  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
     from ixbench.model.record import RequestRecord
@@ -29,6 +31,11 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     end_ns: int | None
     output_mean: int | None = None
     engine_failure: Failure | None = None
+    engine_window: EngineWindow | None = None
+    log_findings: tuple[LogFinding, ...] = ()
+    cache_reset: CacheReset | None = None
+    acceptance_configured: float | None = None
+    acceptance_reported: float | None = None
 
 
 def facts(measurement: Measurement) -> dict[str, object]:

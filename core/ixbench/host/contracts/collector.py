@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from ixbench.model.engine_metrics import EngineMetrics
     from ixbench.model.sample import Sample
 
 
@@ -24,6 +25,12 @@ class CollectorTarget:
     """Root processes of the launch; empty for a server that we did not start."""
     headers: dict[str, str]
     """Auth headers for the engine's own endpoints."""
+    metrics: EngineMetrics | None = None
+    """How to read the engine's Prometheus page; None where it has none."""
+    sku: str | None = None
+    """Hardware under test, where the campaign names it."""
+    gpus: tuple[int, ...] = ()
+    """Indices of the GPUs that the launch uses; empty = not known."""
 
 
 class Sampler(Protocol):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ixbench.model.deployment import Deployment
+    from ixbench.model.engine_metrics import CacheReset, EngineMetrics
     from ixbench.model.exchange import Channel
     from ixbench.model.launch import Finding, LaunchPlan
     from ixbench.model.prompt import Message
@@ -32,6 +33,22 @@ class StreamQuirks:
     """Whether "length" is said when the limit ended the answer."""
     chunk_is_token: bool = False
     """Whether each content chunk holds exactly one token by construction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a build of an engine can do, as far as ixbench acts on it."""
+
+    health_tells: bool = True
+    """Whether the health path notices a dead engine; where it does not, a canary completion is asked instead."""
+    cache_reset: Literal["call", "restart", "none"] = "none"
+    """How the prefix cache is emptied between points."""
+    counters_live: bool = True
+    """Whether token counters move while a request runs, not only when it ends."""
+    profiler: bool = False
+    """Whether a running server can start and stop its own profiler."""
+    keep_alive_s: float | None = None
+    """After so long without a request the server closes a connection; None = not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +141,36 @@ class EngineAdapter(ABC, Generic[OptionsT]):
         """
         del deployment
         return None
+
+    def capabilities(self, build: str | None = None) -> Capabilities:
+        """Return what a build can do; None = the build is not known. Pure."""
+        del build
+        return Capabilities()
+
+    def metrics(self) -> EngineMetrics | None:
+        """Return how to read the engine's Prometheus page, or None where it has none. Pure."""
+        return None
+
+    async def reset_cache(self, engine: Engine) -> CacheReset:
+        """Empty the prefix cache between two points, and prove it. Called only while no request runs.
+
+        Return "verified" only where the engine confirmed it and a probe found nothing cached.
+        """
+        del engine
+        return "unsupported"
+
+    async def acceptance(self, engine: Engine) -> float | None:
+        """Return the mean acceptance length since the start as the engine itself reports it; None where its counters tell it."""
+        del engine
+        return None
+
+    async def profile(self, engine: Engine, *, on: bool) -> tuple[str, ...]:
+        """Start or stop the server's own profiler; return the traces that stopping tells of.
+
+        :raises EngineError: if the server has none configured.
+        """
+        del engine, on
+        raise NotImplementedError
 
     async def provenance(self, engine: Engine) -> Mapping[str, object]:
         """Return what the running server says about itself; it may use `engine_version` as a key, which then enters the identity."""
