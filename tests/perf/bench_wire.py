@@ -4,7 +4,8 @@ python tests/perf/bench_wire.py [--tools FOLDER] [--runs 5] [--streams 512] [--t
     [--first]
 
 FOLDER holds sse_server.c and cclient.c; without it, tools/wire of the folder `shared` beside the checkout. Server and clients get a core
-each where there are two. Each run takes both clients one after the other, so that what else the machine does hits both; look at the ratio.
+each where there are two. Each run takes the clients one after the other (aiohttp, in the shape of serving benchmarks, where it
+is installed), so that what else the machine does hits all; look at the ratio.
 The error of a stamp is its distance from the server's own, taken just before its send; the first 0.4 s are dropped, in which all start.
 """
 
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,17 +122,19 @@ def summary(captures: list[Capture], wall_s: float, cpu: float) -> dict[str, Any
 
 
 def measure(folder: Path, given: argparse.Namespace, together: int) -> dict[str, list[dict[str, Any]]]:
-    """Run both clients in turn; return what each printed."""
-    found: dict[str, list[dict[str, Any]]] = {"C": [], "wire": []}
+    """Run the clients in turn; return what each printed."""
+    names = ("C", "wire", *(("aiohttp",) if find_spec("aiohttp") else ()))
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     numbers = [str(value) for value in (given.streams, given.tokens, given.gap_us, together)]
     for _ in range(given.runs):
         with server(folder, first=given.first) as port:
             commands = {
                 "C": [str(folder / "cclient"), str(port), numbers[0], "1", *numbers[1:], "1", "500", _KERNEL_STAMPS],
                 "wire": [sys.executable, __file__, "--load", str(port), *numbers],
+                "aiohttp": [sys.executable, str(Path(__file__).with_name("peer_aiohttp.py")), str(port), *numbers],
             }
-            for name, command in commands.items():
-                done = subprocess.run(pinned(0, *command, first=given.first), check=True, capture_output=True, timeout=300)
+            for name in names:
+                done = subprocess.run(pinned(0, *commands[name], first=given.first), check=True, capture_output=True, timeout=300)
                 found[name].append(json.loads(done.stdout))
     return found
 
