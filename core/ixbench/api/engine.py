@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api._lazy import lazy
-from ixbench.host.contracts.book import DetectedGpu, HardwareBook, PriceBook
+from ixbench.host.contracts.book import Checkup, DetectedGpu, GpuHolder, GpuMemory, HardwareBook, PriceBook
 from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
 from ixbench.host.contracts.engine import Capabilities, Engine, EngineAdapter, RequestSpec, Simulation, StreamQuirks
 from ixbench.host.contracts.runtime import Runtime
@@ -62,6 +62,7 @@ __all__ = [
     "CacheReset",
     "Capabilities",
     "Channel",
+    "Checkup",
     "Chunks",
     "Collector",
     "CollectorTarget",
@@ -77,6 +78,8 @@ __all__ = [
     "Fault",
     "Finding",
     "FlagRule",
+    "GpuHolder",
+    "GpuMemory",
     "HardwareBook",
     "HardwareSpec",
     "HostMemory",
