@@ -1,4 +1,4 @@
-"""The load of `bench_wire.py` through aiohttp, in the shape of serving benchmarks: read as it comes, JSON parsed and stamped chunk by chunk.
+"""The load of `bench_wire.py` through aiohttp, in the shape of serving benchmarks: JSON parsed and stamped chunk by chunk.
 
 It is run by `bench_wire.py`, which skips it where aiohttp is not installed: python peer_aiohttp.py PORT STREAMS TOKENS GAP_US TOGETHER
 """
