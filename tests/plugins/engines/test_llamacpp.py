@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -15,13 +14,12 @@ from ixbench.api.engine import Deployment, Engine, HardwareSpec, ModelSpec
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
 from ixbench.launch.ports import is_listening, lease_ports
-from ixbench_plugins.engines.llamacpp import serve, tiny_model
+from ixbench_plugins.engines.llamacpp import serve
 from ixbench_plugins.engines.llamacpp.adapter import LlamaCppAdapter
 from ixbench_plugins.engines.llamacpp.options import LlamaCppOptions
 from ixbench_plugins.engines.llamacpp.signatures import LLAMACPP_SIGNATURES
-from ixbench_plugins.engines.llamacpp.tiny_model import SPECIALS, TinyModel, byte_symbols, cached_model, merge_word, vocabulary
-from ixbench_plugins.engines.llamacpp.words import WORDS
 from ixbench_plugins.runtimes.process import ProcessRuntime
+from ixbench_plugins.tiny.words import WORDS
 
 pytestmark = pytest.mark.anyio
 SMALL = {"tiny_width": 256, "tiny_layers": 1, "slots": 4, "context": 512, "threads": 1}
@@ -88,66 +86,6 @@ def test_settings_without_effect_and_users_without_slots_are_told():
     assert codes(concurrency=17) == ["more_users_than_slots"]
     assert codes(options={"tiny_layers": 2}) == []
     assert codes(options={"tiny_layers": 2}, model=ModelSpec(id="m", label="m", path="/m.gguf")) == ["tiny_unused"]
-
-
-def test_every_word_is_one_token_with_and_without_its_space():
-    tokens, merges = vocabulary()
-    assert len(tokens) == len(set(tokens))
-    assert tokens[: len(SPECIALS) + 256] == [*SPECIALS, *byte_symbols()]
-    ranks = {pair: rank for rank, pair in enumerate(merges)}
-    known = set(tokens)
-    for word in WORDS:
-        for text in (word, f" {word}"):
-            parts = merge_word([byte_symbols()[byte] for byte in text.encode()], ranks)
-            assert len(parts) == 1, text
-            assert parts[0] in known
-
-
-def test_the_words_are_there_once_and_cover_those_of_synthetic_prompts():
-    from ixbench.replay.prompts.words import COMMON
-
-    assert len(WORDS) == len(set(WORDS))
-    assert set(COMMON) <= set(WORDS)
-
-
-def test_byte_symbols_are_those_of_every_byte_level_vocabulary():
-    table = byte_symbols()
-    assert len(set(table)) == 256
-    assert (table[ord("a")], table[ord(" ")], table[0], table[0xAD], table[0xE9]) == ("a", "\u0120", "\u0100", "\u0143", "\xe9")
-
-
-def test_equal_settings_give_equal_bytes_and_other_seeds_other_ones(tmp_path):
-    small = TinyModel(width=256, layers=1)
-    tiny_model.write_model(small, tmp_path / "a.gguf")
-    tiny_model.write_model(small, tmp_path / "b.gguf")
-    tiny_model.write_model(dataclasses.replace(small, seed=1), tmp_path / "c.gguf")
-    assert (tmp_path / "a.gguf").read_bytes() == (tmp_path / "b.gguf").read_bytes()
-    assert (tmp_path / "a.gguf").read_bytes() != (tmp_path / "c.gguf").read_bytes()
-
-
-def test_the_model_is_made_once_and_kept_whole_or_not_at_all(tmp_path, monkeypatch):
-    cache = tmp_path / "cache"
-    small = TinyModel(width=256, layers=1)
-    path = cached_model(small, cache)
-    made = path.stat()
-    assert cached_model(small, cache) == path
-    assert path.stat().st_mtime_ns == made.st_mtime_ns
-    other = cached_model(dataclasses.replace(small, layers=2), cache)
-    assert other != path
-
-    def fails(_model, target):
-        target.write_bytes(b"half")
-        raise OSError("no space left")
-
-    monkeypatch.setattr(tiny_model, "write_model", fails)
-    with pytest.raises(OSError, match="no space"):
-        cached_model(dataclasses.replace(small, seed=9), cache)
-    assert sorted(cache.iterdir()) == sorted([path, other])
-
-
-def test_the_cache_is_the_users(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cached_model(TinyModel(width=256, layers=1)).parent == tmp_path / "ixbench"
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ixbench.api.engine import Duration, OptionsModel
-from ixbench_plugins.engines.llamacpp.tiny_model import WIDTH_STEP, TinyModel
+from ixbench_plugins.tiny.model import WIDTH_STEP, TinyModel
 
 _TINY = TinyModel()
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ixbench.api.engine import KEEP_VARIABLE, LOOPBACK
-from ixbench_plugins.engines.llamacpp.tiny_model import TinyModel, cached_model
+from ixbench_plugins.tiny.gguf_file import cached_model
+from ixbench_plugins.tiny.model import TinyModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
