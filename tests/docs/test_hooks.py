@@ -12,6 +12,7 @@ import pytest
 
 from ixbench.cli.parser import command_parser, parse
 from ixbench.host.contracts.engine import EngineAdapter, RequestSpec
+from ixbench.host.contracts.runtime import Place
 from ixbench.host.host import Host
 from ixbench.host.registry import HOOKS
 from ixbench.host.specs import Specs
@@ -74,7 +75,7 @@ def test_the_engine_and_the_amendment_work_together():
     assert amended.server.argv == ("numactl", "--interleave=all", *plan.server.argv)
     assert amended.amended_by == ("example",)
     (runtime,) = example("ixbench_runtimes").runtimes()
-    assert runtime.wrap(plan, plan.server).argv[:3] == ("nice", "-n", "10")
+    assert runtime.wrap(plan, plan.server, Place(marker="marker", folder="/launch")).argv[:3] == ("nice", "-n", "10")
 
 
 def test_the_engine_shows_all_that_an_adapter_may_override():

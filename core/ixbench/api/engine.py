@@ -8,7 +8,7 @@ from ixbench.api._lazy import lazy
 from ixbench.host.contracts.book import Checkup, DetectedGpu, GpuHolder, GpuMemory, HardwareBook, PriceBook
 from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
 from ixbench.host.contracts.engine import Capabilities, Engine, EngineAdapter, RequestSpec, Simulation, StreamQuirks
-from ixbench.host.contracts.runtime import Runtime
+from ixbench.host.contracts.runtime import Ask, CannotRunError, CommandOutput, Place, Runtime
 from ixbench.host.recipes import launch_notes, load_recipes
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.engine_metrics import COUNTERS, GAUGES, CacheReset, EngineMetrics, EngineWindow, MetricAlias
@@ -43,6 +43,7 @@ from ixbench.model.launch import (
 from ixbench.model.price import Quote, Sku
 from ixbench.model.prompt import Message, SyntheticPrompt
 from ixbench.model.record import CHUNK_KINDS, Chunks
+from ixbench.model.result import Failure
 from ixbench.model.sample import Sample
 from ixbench.model.signature import Signature
 from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
@@ -59,13 +60,16 @@ __all__ = [
     "KEEP_VARIABLE",
     "LOOPBACK",
     "ArgValue",
+    "Ask",
     "CacheReset",
+    "CannotRunError",
     "Capabilities",
     "Channel",
     "Checkup",
     "Chunks",
     "Collector",
     "CollectorTarget",
+    "CommandOutput",
     "Deployment",
     "DetectedGpu",
     "Duration",
@@ -75,6 +79,7 @@ __all__ = [
     "EngineWindow",
     "EnvVar",
     "Exchange",
+    "Failure",
     "Fault",
     "Finding",
     "FlagRule",
@@ -90,6 +95,7 @@ __all__ = [
     "MetricAlias",
     "ModelSpec",
     "OptionsModel",
+    "Place",
     "PrepareStep",
     "PriceBook",
     "ProcessPlan",

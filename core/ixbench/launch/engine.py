@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ixbench.host.contracts.runtime import Place
 from ixbench.launch.attach import attach
 from ixbench.launch.control import control_client
 from ixbench.launch.errors import EngineError
@@ -137,8 +138,9 @@ async def _launched(
     plan, hidden = record.plan, record.redactor
     folder = record.folder.absolute()
     log = _fresh_log(folder)
-    wrapped = [runtime.wrap(plan, process) for process in plan.processes]
     tree = ProcessTree(marker=f"{record.launch_id}-{secrets.token_hex(8)}")
+    place = Place(marker=tree.marker, folder=str(folder))
+    wrapped = [runtime.wrap(plan, process, place) for process in plan.processes]
     with lease_ports(port_names(wrapped)) as lease:
         launched = LaunchedProcesses(tree=tree, ports=lease.numbers)
         record.ports = dict(lease.numbers)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ixbench.api.engine import Runtime
 
 if TYPE_CHECKING:
-    from ixbench.api.engine import LaunchPlan, ProcessPlan
+    from ixbench.api.engine import LaunchPlan, Place, ProcessPlan
 
 
 class ProcessRuntime(Runtime):
@@ -16,7 +16,7 @@ class ProcessRuntime(Runtime):
     name: ClassVar[str] = "process"
     summary: ClassVar[str] = "processes of this machine, without a container"
 
-    def wrap(self, plan: LaunchPlan, process: ProcessPlan) -> ProcessPlan:
+    def wrap(self, plan: LaunchPlan, process: ProcessPlan, place: Place) -> ProcessPlan:
         """Return the process unchanged."""
-        del plan
+        del plan, place
         return process

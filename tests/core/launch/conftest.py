@@ -66,7 +66,7 @@ server.serve_forever()
 class PlainRuntime(Runtime):
     name = "process"
 
-    def wrap(self, plan, process):
+    def wrap(self, plan, process, place):
         del plan
         return process
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ixbench.host.contracts.runtime import Place
 from ixbench.model.launch import LaunchPlan, ProcessPlan
 from ixbench_plugins.runtimes import RUNTIMES
 
@@ -11,4 +12,4 @@ def test_the_process_is_unchanged():
     process = ProcessPlan(name="server", argv=("serve", "--port", "{port:http}"))
     plan = LaunchPlan(engine="e", processes=(process,), served_model=None, image="some:image")
     assert runtime.name == "process"
-    assert runtime.wrap(plan, process) is process
+    assert runtime.wrap(plan, process, Place(marker="marker", folder="/launch")) is process
