@@ -8,20 +8,17 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from ixbench.launch.log import SHOWN_CHARACTERS, log_lines
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ixbench.model.signature import Signature
 
-_CSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _KILLED = frozenset({137, -signal.SIGKILL})
 _TAIL_LINES = 8
-_LINE_CHARACTERS = 500
-_READ_BYTES = 32 * 2**20
-"""Of a longer log only the first and the last half of this are read: causes stand at either end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,62 +43,40 @@ class Diagnosis:
     """The last lines that are not empty."""
 
 
-def clean_lines(log: bytes) -> Iterator[str]:
-    """Yield a log's lines: bad bytes replaced, terminal colours removed, carriage returns taken as line breaks."""
-    text = _CSI.sub("", log.decode("utf-8", errors="replace"))
-    yield from text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def read_log(path: Path) -> bytes:
-    """Return a log, without the middle where it is very long; empty where there is none."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(0)
-            if size <= _READ_BYTES:
-                return file.read()
-            head = file.read(_READ_BYTES // 2)
-            file.seek(size - _READ_BYTES // 2)
-            return head + b"\n" + file.read()
-    except OSError:
-        return b""
-
-
-def last_line(path: Path) -> str:
-    """Return the last line of a log that is not empty, cheaply, for a progress display."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - 4096))
-            lines = [line.strip() for line in clean_lines(file.read())]
-    except OSError:
-        return ""
-    return next((line for line in reversed(lines) if line), "")[:_LINE_CHARACTERS]
-
-
-def diagnose(lines: Iterable[str], signatures: Sequence[Signature], *, engine: str, exit_code: int | None = None) -> Diagnosis:
+def diagnose(
+    lines: Iterable[tuple[int, str]], signatures: Sequence[Signature], *, engine: str | None, exit_code: int | None = None
+) -> Diagnosis:
     """Choose the root cause among all matches. Pure.
 
     In this order: the earliest fatal line that wraps nothing, else the earliest fatal wrapper, else the earliest that invalidates results,
     else the earliest warning. On one line the signature listed first wins. A process killed without any fatal line was killed silently.
+
+    :param lines: clean lines with their numbers, as `numbered_lines` gives them.
+    :param engine: whose signatures apply, beside those of any engine; None = those of all.
     """
-    ours = [signature for signature in signatures if signature.engine in {"any", engine}]
+    ours = [signature for signature in signatures if engine is None or signature.engine in {"any", engine}]
     searched = [(place, signature, re.compile(signature.pattern)) for place, signature in enumerate(ours) if signature.trigger == "log"]
     first: dict[int, Match] = {}
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         if not line.strip():
             continue
-        tail.append(line.rstrip()[:_LINE_CHARACTERS])
+        tail.append(line.rstrip()[:SHOWN_CHARACTERS])
         for place, signature, pattern in searched:
-            if place not in first and pattern.search(line):
-                first[place] = Match(signature=signature, line=number, text=line.strip()[:_LINE_CHARACTERS])
+            if place not in first and (match := pattern.search(line)):
+                first[place] = Match(signature=signature, line=number, text=_excerpt(line, match.start()))
     matches = [match for _, match in sorted(first.items(), key=lambda item: (item[1].line, item[0]))]
     root = min(matches, key=lambda match: _rank(match.signature), default=None)
     if exit_code in _KILLED and (root is None or root.signature.kind != "fatal"):
         silent = next((signature for signature in ours if signature.trigger == "exit"), None)
         root = root if silent is None else Match(signature=silent, line=0, text="")
     return Diagnosis(root=root, findings=tuple(match for match in matches if match is not root), tail=tuple(tail))
+
+
+def _excerpt(line: str, place: int) -> str:
+    """Return what is shown of a line: all of it, or what stands around a place."""
+    begin = max(0, min(place - SHOWN_CHARACTERS // 5, len(line) - SHOWN_CHARACTERS))
+    return line[begin : begin + SHOWN_CHARACTERS].strip()
 
 
 def _rank(signature: Signature) -> int:
@@ -135,7 +110,7 @@ def explain(
 
     A warning never explains why a process ended, but it may explain why one does not get ready.
     """
-    found = diagnose(clean_lines(read_log(log)), signatures, engine=engine, exit_code=exit_code)
+    found = diagnose(log_lines(log), signatures, engine=engine, exit_code=exit_code)
     root = found.root
     if root is not None and (code == "engine_not_ready" or root.signature.kind == "fatal"):
         evidence = (f"line {root.line}: {root.text}",) if root.line else (describe_exit(exit_code), *found.tail)

@@ -11,8 +11,9 @@ import httpx
 import psutil
 
 from ixbench.launch.control import control_client, describe_error, describe_response, served_models
-from ixbench.launch.diagnose import describe_exit, explain, last_line
+from ixbench.launch.diagnose import describe_exit, explain
 from ixbench.launch.errors import EngineError
+from ixbench.launch.log import last_line
 from ixbench.model.launch import LOOPBACK
 from ixbench.model.result import Failure
 

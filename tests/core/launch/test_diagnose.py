@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ixbench.launch.diagnose import clean_lines, describe_exit, diagnose, explain, last_line, read_log
+from ixbench.launch.diagnose import describe_exit, diagnose, explain
+from ixbench.launch.log import clean_lines, log_lines
 from ixbench.model.signature import Signature
 
 FATAL = {"engine": "any", "kind": "fatal", "wrapper": False, "cause": "It broke.", "fix": "Mend it.", "source": "test"}
+
+
+def numbered(*lines):
+    return list(enumerate(lines, 1))
 
 
 def signature(name, pattern, **more):
@@ -25,7 +30,7 @@ def shipped(shared):
 def test_every_recorded_log_has_its_known_root_cause(shared, shipped):
     logs = shared / "data" / "engine_logs"
     for entry in tomllib.loads((logs / "expected.toml").read_text())["log"]:
-        lines = clean_lines((logs / entry["file"]).read_bytes())
+        lines = log_lines(logs / entry["file"])
         found = diagnose(lines, shipped, engine=entry["engine"], exit_code=entry["exit_code"])
         assert (found.root.signature.id if found.root else "") == entry["expected"], entry["file"]
         assert sorted(match.signature.id for match in found.findings) == sorted(entry["also"]), entry["file"]
@@ -42,7 +47,7 @@ def test_the_root_goes_by_kind_then_by_line_then_by_place_in_the_file():
         signature("untuned", "zeroth", kind="invalidates"),
         signature("theirs", "zeroth", engine="other"),
     ]
-    lines = ["zeroth", "first", "second", "second"]
+    lines = numbered("zeroth", "first", "second", "second")
 
     def root(*dropped):
         kept = [one for one in signatures if one.id not in dropped]
@@ -63,21 +68,16 @@ def test_a_silent_kill_is_the_root_only_without_a_fatal_line():
         signature("oom", "out of memory"),
         signature("w", "slow", kind="warning"),
     ]
-    assert diagnose(["slow"], signatures, engine="x", exit_code=-9).root.signature.id == "killed-silent"
+    assert diagnose(numbered("slow"), signatures, engine="x", exit_code=-9).root.signature.id == "killed-silent"
     assert diagnose([], signatures, engine="x", exit_code=137).root.signature.id == "killed-silent"
-    assert diagnose(["out of memory"], signatures, engine="x", exit_code=-9).root.signature.id == "oom"
-    assert diagnose(["slow"], signatures, engine="x", exit_code=1).root.signature.id == "w"
+    assert diagnose(numbered("out of memory"), signatures, engine="x", exit_code=-9).root.signature.id == "oom"
+    assert diagnose(numbered("slow"), signatures, engine="x", exit_code=1).root.signature.id == "w"
     assert diagnose([], signatures, engine="x", exit_code=1).root is None
-
-
-def test_lines_are_cleaned_before_they_are_searched():
-    log = b"\x1b[31mout of \x1b[1mmemory\x1b[0m\r\n 10%\r 20%\r\xff\xfe bad bytes\n"
-    assert list(clean_lines(log)) == ["out of memory", " 10%", " 20%", "\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER} bad bytes", ""]
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_upset_the_diagnosis(content):
-    diagnose(clean_lines(content), [signature("oom", "out of memory")], engine="x", exit_code=-9)
+    diagnose(enumerate(clean_lines(content), 1), [signature("oom", "out of memory")], engine="x", exit_code=-9)
 
 
 def test_a_failure_quotes_the_line_or_the_last_lines(tmp_path):
@@ -98,12 +98,10 @@ def test_a_warning_explains_waiting_but_not_dying(tmp_path):
     assert explain(log, lock, engine="x", code="engine_exited", cause="Ended.", exit_code=1).code == "engine_exited"
 
 
-def test_the_last_line_is_the_last_that_says_something(tmp_path):
-    log = tmp_path / "engine.log"
-    assert last_line(log) == ""
-    log.write_bytes(b"one\n" * 5000 + b" 10%\r\x1b[32m 20%\x1b[0m\r\n\n")
-    assert last_line(log) == "20%"
-    assert read_log(tmp_path / "absent") == b""
+def test_without_an_engine_the_signatures_of_all_apply():
+    signatures = [signature("theirs", "zeroth", engine="other")]
+    assert diagnose(numbered("zeroth"), signatures, engine="ours").root is None
+    assert diagnose(numbered("zeroth"), signatures, engine=None).root.signature.id == "theirs"
 
 
 def test_exit_codes_read_as_words():

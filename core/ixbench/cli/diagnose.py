@@ -1,0 +1,177 @@
+"""`ixbench diagnose`: why an engine failed, from its log."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ixbench.host.contracts.command import Command
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from ixbench.launch.diagnose import Diagnosis, Match
+    from ixbench.model.signature import Signature
+
+DESCRIPTION = """\
+Say why an engine failed: the root cause among all lines of its log that match a known failure, what to do about it, and
+what else was found. The earliest fatal line that does not merely report an earlier failure is the cause.
+
+Without --engine the signatures of all engines apply. A process that was killed without a word (137 or -9) can only be
+told by --exit. The exit code of this command is 0 whatever was found.
+
+JSON: {"root": {"id", "kind", "cause", "fix", "line", "evidence"} or null, "findings": [the same for each further match],
+"tail": [the last lines]}. line counts from 1, carriage returns as line breaks; it is null where only the exit code tells."""
+
+EXAMPLES = (
+    "ixbench diagnose results/2026-01-31T120000Z-kimi/launches/vllm-tp8/engine.log",
+    "ixbench diagnose server.log --engine atom --exit -9",
+    "docker logs my-server 2>&1 | ixbench diagnose - --json | jq .root",
+)
+STDIN = "-"
+
+
+def diagnosis_json(found: Diagnosis, exit_code: int | None) -> dict[str, Any]:
+    """Return the JSON form."""
+    return {
+        "root": None if found.root is None else _match_json(found.root, found, exit_code),
+        "findings": [_match_json(match, found, exit_code) for match in found.findings],
+        "tail": [_redacted(line) for line in found.tail],
+    }
+
+
+def diagnosis_text(found: Diagnosis, exit_code: int | None, *, engine: str | None) -> str:
+    """Return the form for people."""
+    searched = "all engines" if engine is None else engine
+    if found.root is None:
+        lines = [f"No known failure: no line matches a signature of {searched}."]
+        if found.tail:
+            lines += ["", "The last lines:", *(f"  {_redacted(line)}" for line in found.tail)]
+        return "\n".join(lines)
+    root = found.root
+    lines = [f"{_KINDS[root.signature.kind]}: {root.signature.id}", f"  {root.signature.cause}", f"  To do: {root.signature.fix}", ""]
+    if root.line:
+        lines.append(f"  line {root.line}: {_redacted(root.text)}")
+    else:
+        lines.append(f"  no line tells: {_evidence(root, found, exit_code)}")
+    if found.findings:
+        lines += ["", "Also found:"]
+    for match in found.findings:
+        lines += [f"  {match.signature.id} ({_kind(match.signature)}): {match.signature.cause}"]
+        lines += [f"    line {match.line}: {_redacted(match.text)}"]
+    return "\n".join(lines)
+
+
+_KINDS = {"fatal": "Cause", "invalidates": "Results are not valid", "warning": "Warning"}
+
+
+def _kind(signature: Signature) -> str:
+    return f"{signature.kind}, reports an earlier failure" if signature.wrapper and signature.kind == "fatal" else signature.kind
+
+
+def _match_json(match: Match, found: Diagnosis, exit_code: int | None) -> dict[str, Any]:
+    return {
+        "id": match.signature.id,
+        "kind": match.signature.kind,
+        "cause": match.signature.cause,
+        "fix": match.signature.fix,
+        "line": match.line or None,
+        "evidence": _evidence(match, found, exit_code),
+    }
+
+
+def _evidence(match: Match, found: Diagnosis, exit_code: int | None) -> str:
+    from ixbench.launch.diagnose import describe_exit
+
+    if match.line:
+        return _redacted(match.text)
+    last = f"; the last line is: {_redacted(found.tail[-1])}" if found.tail else "; the log is empty"
+    return describe_exit(exit_code) + last
+
+
+def _redacted(text: str) -> str:
+    from ixbench.model.secrets import redact_text
+
+    return redact_text(text)
+
+
+def _engine(name: str | None, signatures: Sequence[Signature], engines: Sequence[str]) -> str | None:
+    """Return the engine as it was given.
+
+    :raises InputError: if no signature names it and no adapter has the name.
+    """
+    from ixbench.model.errors import Fault, InputError, did_you_mean
+
+    known = sorted({"any", *engines, *(signature.engine for signature in signatures)})
+    if name is None or name in known:
+        return name
+    raise InputError(
+        Fault(where="diagnose --engine", problem=f"unknown engine {name!r}", allowed=", ".join(known), advice=did_you_mean(name, known))
+    )
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    """Open the log; - is stdin.
+
+    :raises InputError: if it can't be read.
+    """
+    from ixbench.model.errors import Fault, InputError
+
+    if name == STDIN:
+        yield sys.stdin.buffer
+        return
+    path = Path(name)
+    if path.is_dir():
+        logs = []
+        with suppress(OSError):
+            logs = sorted(str(found) for found in path.rglob("engine.log"))
+        advice = f"give one of its logs, for instance {logs[0]}" if logs else "give a log file"
+        raise InputError(Fault(where=f"diagnose {name}", problem="this is a folder", advice=advice))
+    if path.exists() and not (path.is_file() or path.is_fifo()):
+        raise InputError(Fault(where=f"diagnose {name}", problem="this is no file", advice="give a log file, or - for stdin"))
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InputError(Fault(where=f"diagnose {name}", problem=f"the log can't be read: {error.strerror or error}")) from error
+    with file:
+        yield file
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", help="the engine's log; - is stdin")
+    parser.add_argument("--engine", metavar="NAME", help="whose signatures apply, beside those of any engine (default: those of all)")
+    parser.add_argument("--exit", metavar="CODE", type=int, help="exit code of the process; negative: the signal that ended it")
+    parser.add_argument("--json", action="store_true", help="print JSON: root, findings and the log's last lines")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from ixbench.host.load import load_host
+    from ixbench.launch.diagnose import diagnose
+    from ixbench.launch.log import numbered_lines
+    from ixbench.model.printable import printable_lines
+
+    host = load_host()
+    signatures = host.signatures()
+    engine = _engine(arguments.engine, signatures, [adapter.name for adapter in host.engines()])
+    with _opened(arguments.log) as file:
+        found = diagnose(numbered_lines(file), signatures, engine=engine, exit_code=arguments.exit)
+    if arguments.json:
+        print(json.dumps(diagnosis_json(found, arguments.exit), indent=2))
+    else:
+        print(printable_lines(diagnosis_text(found, arguments.exit, engine=engine)))
+    return 0
+
+
+COMMAND = Command(
+    name="diagnose",
+    summary="say why an engine failed, from its log",
+    description=DESCRIPTION,
+    examples=EXAMPLES,
+    configure=_configure,
+    run=_run,
+)
