@@ -15,6 +15,7 @@ from ixbench.host.contracts.runtime import Place
 from ixbench.launch.attach import attach
 from ixbench.launch.control import control_client
 from ixbench.launch.errors import EngineError
+from ixbench.launch.files import write_files
 from ixbench.launch.ports import lease_ports
 from ixbench.launch.process import port_names, start_process
 from ixbench.launch.ready import ReadyWait
@@ -141,7 +142,7 @@ async def _launched(
     tree = ProcessTree(marker=f"{record.launch_id}-{secrets.token_hex(8)}")
     place = Place(marker=tree.marker, folder=str(folder))
     wrapped = [runtime.wrap(plan, process, place) for process in plan.processes]
-    with lease_ports(port_names(wrapped)) as lease:
+    with lease_ports(port_names(wrapped, plan.files.values())) as lease:
         launched = LaunchedProcesses(tree=tree, ports=lease.numbers)
         record.ports = dict(lease.numbers)
         running: RunningEngine | None = None
@@ -150,6 +151,7 @@ async def _launched(
             progress = None if on_progress is None else _redacted_progress(on_progress, hidden)
             waiting = ReadyWait(plan=plan, launched=launched, log=log, signatures=signatures, on_progress=progress)
             model = plan.served_model
+            write_files(plan.files, ports=lease.numbers, folder=folder)
             for process_plan in wrapped:
                 process = start_process(
                     process_plan, marker=tree.marker, ports=lease.numbers, folder=folder, log=log, keep=keep is not None

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 _PORT = re.compile(r"\{port:([^{}]+)\}")
 
 
-def port_names(processes: Iterable[ProcessPlan]) -> tuple[str, ...]:
-    """Return the names of all ports that the processes mention, each once, in order."""
+def port_names(processes: Iterable[ProcessPlan], texts: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the names of all ports that the processes, and further texts, mention, each once, in order."""
     names: dict[str, None] = {}
+    for text in texts:
+        names |= dict.fromkeys(_PORT.findall(text))
     for process in processes:
         for text in (*process.argv, *(variable.value for variable in process.env.values())):
             names |= dict.fromkeys(_PORT.findall(text))

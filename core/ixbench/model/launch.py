@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,6 +99,9 @@ class LaunchPlan:
     """In starting order; the last one is the server. Empty where `url` is given."""
     served_model: str | None
     """The name that requests must carry; None = ask /v1/models."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Text files by plain name, written into the launch's own folder before the first process starts; placeholders are filled in as in
+    arguments, which refer to a file as `{folder}/NAME`. No secrets: they stay on disk."""
     url: str | None = None
     """Base URL of a server that is already running, without /v1."""
     api: Literal["chat", "completions"] = "chat"
@@ -109,7 +112,12 @@ class LaunchPlan:
     ca_file: str | None = None
     """A PEM file of certificates to trust, for https URLs."""
     runtime: str = "process"
+    runtime_options: Any = None
+    """The runtime's own keys of `[runtime]`, an instance of its `Options`; ixbench fills it in."""
     image: str | None = None
+    reads: tuple[str, ...] = ()
+    """Files and folders of this machine that the engine reads; a container gets them, read-only, at the same place. `[model] path` is added
+    by ixbench."""
     identity: Identity = field(default_factory=Identity)
     ready_limit_s: float = 600.0
     """Hard limit for getting ready."""

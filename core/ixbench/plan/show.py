@@ -36,14 +36,18 @@ def launch_plan_json(plan: LaunchPlan) -> dict[str, Any]:
         "argv": server["argv"] if server else [],
         "env": server["env"] if server else {},
         "processes": processes,
+        **({"files": {name: redact_text(plan.files[name]) for name in sorted(plan.files)}} if plan.files else {}),
         "runtime": plan.runtime,
+        "runtime_options": None if plan.runtime_options is None else redact_table(plan.runtime_options.model_dump(mode="json")),
         "image": plan.image,
+        "reads": list(plan.reads),
         "url": redact_url(plan.url) if plan.url is not None else None,
         "api": plan.api,
         "served_model": plan.served_model,
         "headers": dict.fromkeys(sorted(plan.headers), HIDDEN),
         "api_key_env": plan.api_key_env,
         "ca_file": plan.ca_file,
+        **({"prepare": [asdict(step) for step in plan.prepare]} if plan.prepare else {}),
         "identity": asdict(plan.identity),
         "ready_limit_s": plan.ready_limit_s,
         "stop_grace_s": plan.stop_grace_s,
@@ -156,6 +160,8 @@ def _launch_lines(launch: Launch) -> list[str]:
         return [*lines, f"  already running at {redact_url(plan.url)}"]
     if plan.image is not None:
         lines.append(f"  image {plan.image}")
+    lines += [f"  first {step.script} (sha256 {step.sha256})  # {step.reason}" for step in plan.prepare]
+    lines += [f"  writes {name}: {redact_text(' '.join(plan.files[name].split()))}" for name in sorted(plan.files)]
     for process in plan.processes:
         lines.append(f"  {process.name}: {shlex.join(redact_argv(process.argv))}")
         lines += [
