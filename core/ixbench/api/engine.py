@@ -45,6 +45,7 @@ from ixbench.model.prompt import Message, SyntheticPrompt
 from ixbench.model.record import CHUNK_KINDS, Chunks
 from ixbench.model.result import Failure
 from ixbench.model.sample import Sample
+from ixbench.model.sanity import KNOWN_ANSWERS, NOT_ASKED, sanity_prompts
 from ixbench.model.signature import Signature
 from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
 
@@ -58,6 +59,7 @@ __all__ = [
     "COUNTERS",
     "GAUGES",
     "KEEP_VARIABLE",
+    "KNOWN_ANSWERS",
     "LOOPBACK",
     "ArgValue",
     "Ask",
@@ -94,6 +96,7 @@ __all__ = [
     "Message",
     "MetricAlias",
     "ModelSpec",
+    "NOT_ASKED",
     "OptionsModel",
     "Place",
     "PrepareStep",
@@ -129,6 +132,7 @@ __all__ = [
     "load_recipes",
     "replace_flags",
     "replaced_findings",
+    "sanity_prompts",
     "switch_flag",
     "value_flag",
     "visibility_env",
