@@ -13,6 +13,7 @@ from ixbench.campaign.schema import (
     DeploymentTable,
     HardwareTable,
     ModelTable,
+    PrepareTable,
     PricesTable,
     ReportTable,
     RunTable,
@@ -34,6 +35,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "deployment": DeploymentTable,
     "defaults": DefaultsTable,
     "at": SharedKeys,
+    "prepare": PrepareTable,
     "report": ReportTable,
     "prices": PricesTable,
     "run": RunTable,
@@ -76,7 +78,7 @@ def type_text(form: dict[str, Any]) -> str:
         return f"`{json.dumps(form['const'])}`"
     if "enum" in form:
         return ", ".join(f"`{json.dumps(value)}`" for value in form["enum"])
-    kind = form.get("type", "")
+    kind = form.get("type", "object" if "$ref" in form else "")
     if kind == "array":
         count, items = (f"{len(form['prefixItems'])} ", form["prefixItems"][0]) if "prefixItems" in form else ("", form["items"])
         return f"list of {count}{type_text(items)}s"

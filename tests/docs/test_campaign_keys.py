@@ -21,6 +21,7 @@ HEADINGS = {
     "workload": "[workload]",
     "deployment": "[[deployment]]",
     "at": "[deployment.at.N]",
+    "prepare": "[[deployment.prepare]]",
     "defaults": "[defaults]",
     "report": "[report]",
     "prices": "[prices]",

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from ixbench.api._lazy import lazy
 from ixbench.host.contracts.book import Checkup, DetectedGpu, GpuHolder, GpuMemory, HardwareBook, PriceBook
-from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
+from ixbench.host.contracts.collector import Collector, CollectorTarget, CounterReader, Sampler
 from ixbench.host.contracts.engine import Capabilities, Engine, EngineAdapter, RequestSpec, Simulation, StreamQuirks
 from ixbench.host.contracts.runtime import Ask, CannotRunError, CommandOutput, Place, Runtime
 from ixbench.host.recipes import launch_notes, load_recipes
+from ixbench.measure.exposition import Reading
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.engine_metrics import COUNTERS, GAUGES, CacheReset, EngineMetrics, EngineWindow, MetricAlias
-from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.errors import Fault, InputError, IxbenchError, did_you_mean
 from ixbench.model.exchange import Channel, Exchange, TurnRequest
 from ixbench.model.flags import (
     FlagRule,
@@ -40,12 +41,14 @@ from ixbench.model.launch import (
     Readiness,
     SanityPrompt,
 )
+from ixbench.model.prepare import prepared_argv
 from ixbench.model.price import Quote, Sku
 from ixbench.model.prompt import Message, SyntheticPrompt
 from ixbench.model.record import CHUNK_KINDS, Chunks
 from ixbench.model.result import Failure
 from ixbench.model.sample import Sample
 from ixbench.model.sanity import KNOWN_ANSWERS, NOT_ASKED, sanity_prompts
+from ixbench.model.secrets import is_secret_name
 from ixbench.model.signature import Signature
 from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
 
@@ -71,6 +74,7 @@ __all__ = [
     "Chunks",
     "Collector",
     "CollectorTarget",
+    "CounterReader",
     "CommandOutput",
     "Deployment",
     "DetectedGpu",
@@ -92,6 +96,7 @@ __all__ = [
     "HostMemory",
     "Identity",
     "InputError",
+    "IxbenchError",
     "LaunchPlan",
     "Message",
     "MetricAlias",
@@ -104,6 +109,7 @@ __all__ = [
     "ProcessPlan",
     "Quote",
     "Readiness",
+    "Reading",
     "ReplayTransport",
     "RequestSpec",
     "Runtime",
@@ -127,9 +133,11 @@ __all__ = [
     "flags_by_key",
     "flags_of",
     "gpu_findings",
+    "is_secret_name",
     "json_table",
     "launch_notes",
     "load_recipes",
+    "prepared_argv",
     "replace_flags",
     "replaced_findings",
     "sanity_prompts",

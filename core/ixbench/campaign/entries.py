@@ -20,6 +20,7 @@ from ixbench.campaign.schema import IN_DEPLOYMENT, SETTINGS, SHARED, DeploymentT
 from ixbench.campaign.validate import check, check_rest, field_names, shown
 from ixbench.model.deployment import Deployment
 from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.launch import PrepareStep
 from ixbench.model.point import Load
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from ixbench.host.contracts.engine import EngineAdapter
 
 _LOADS = ("concurrency", "rate")
+_LAUNCHED = ("args", "env", "prepare")
+"""Keys that change how an engine is started."""
 
 
 def read_entries(around: Surroundings) -> tuple[tuple[Entry, ...], list[Fault]]:
@@ -104,8 +107,8 @@ class _Deployment:
         if self.adapter is not None:
             recipe = self._recipe(self.adapter, defaults)
             common, notes = defaults.settings_for(self.adapter, self.name)
-            if self._parsed.url is not None and any(layer.table.get(key) for layer in (common, own) for key in ("args", "env")):
-                notes.append(f"{self._at(('url',))}: nothing is launched, so args and env are not applied")
+            if self._parsed.url is not None and any(layer.table.get(key) for layer in (common, own) for key in _LAUNCHED):
+                notes.append(f"{self._at(('url',))}: nothing is launched, so args, env and prepare are not applied")
             notes += [
                 f"{self._at(('at', str(number)))}: no point has this concurrency"
                 for number in at_layers
@@ -212,7 +215,11 @@ class _Deployment:
             executable=_executable(shared.executable, folder),
             image=shared.image,
             runtime=self._around.runtime,
+            runtime_options=self._around.runtime_options,
             gpu_indices=gpus,
+            prepare=tuple(
+                PrepareStep(script=absolute(step.script, folder), sha256=step.sha256, reason=step.reason) for step in shared.prepare
+            ),
             api_key_env=self._parsed.api_key_env or merged.get("api_key_env"),
             notes=tuple(notes),
         )

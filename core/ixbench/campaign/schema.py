@@ -18,6 +18,7 @@ from ixbench.model.run import Interpolation, RangePolicy, SelectionPolicy
 AxisPercentile = Literal["p50", "median", "p75", "p90", "p95", "p99", "mean"]
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def _list_of(value: object, *, whole: bool, allowed: str) -> list[Any]:
@@ -80,6 +81,12 @@ def check_variable_name(value: str) -> str:
 def _check_url(value: str) -> str:
     check_url(value)
     return value
+
+
+def _check_sha256(value: str) -> str:
+    if not _SHA256.fullmatch(value):
+        raise ValueProblemError(f"found {shown(value)}", allowed="64 hexadecimal digits", advice="take what `sha256sum FILE` prints")
+    return value.lower()
 
 
 def _check_scope(value: object) -> object:
@@ -147,6 +154,17 @@ class WorkloadTable(OptionsModel):
     """Name of the workload (`ixbench plugins`)."""
 
 
+class PrepareTable(OptionsModel):
+    """One entry of `prepare`: a script that changes the engine's container or machine before the server starts."""
+
+    script: Text
+    """Path of the script, relative to the campaign file; run by `sh` unless it is executable."""
+    sha256: Annotated[str, AfterValidator(_check_sha256)]
+    """What it must hash to (`sha256sum`): a script that was changed stops the launch."""
+    reason: Text
+    """Why; every result says so."""
+
+
 class SharedKeys(OptionsModel):
     """Keys that recipes, `[defaults]`, `[[deployment]]` and `[deployment.at.N]` may hold beside the engine's own."""
 
@@ -162,6 +180,8 @@ class SharedKeys(OptionsModel):
     """Container image, for runtimes that use one."""
     gpus: GpuIndices | None = None
     """GPUs of this machine to use, by index; their number takes the place of `hardware.gpus`."""
+    prepare: list[PrepareTable] = Field(default_factory=list)
+    """Scripts to run before the server, in order, where it runs: `{ script = "fix.sh", sha256 = "...", reason = "..." }`."""
 
 
 class DefaultsTable(SharedKeys):
@@ -239,7 +259,9 @@ class SimulationTable(OptionsModel):
 
 
 class RuntimeTable(OptionsModel):
-    """`[runtime]`: where engines run."""
+    """`[runtime]`: where engines run. The other keys are the runtime's own."""
+
+    model_config = ConfigDict(extra="allow")
 
     use: Text = "process"
     """Name of the runtime (`ixbench plugins`)."""

@@ -147,6 +147,8 @@ def curve_key(point: RatedPoint) -> str:
         lengths,
         point.result.evidence,
         point.result.origin,
+        # An engine that was patched is another engine; most are not, and their keys stay short.
+        *([f"prepared {identity.prepared}"] if identity.prepared is not None else []),
     )
     return " | ".join(part or UNNAMED for part in parts)
 

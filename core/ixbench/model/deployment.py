@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ixbench.model.launch import PrepareStep
 
 OptionsT = TypeVar("OptionsT")
 """The engine's own `Options` model."""
@@ -77,8 +79,12 @@ class Deployment(Generic[OptionsT]):
     executable: str | None = None
     image: str | None = None
     runtime: str = "process"
+    runtime_options: Any = None
+    """The runtime's own keys of `[runtime]`, an instance of its `Options`."""
     gpu_indices: tuple[int, ...] | None = None
     """GPUs by index on this machine; None = the first `hardware.gpus`."""
+    prepare: tuple[PrepareStep, ...] = ()
+    """Scripts to run before the server, their paths absolute; ixbench adds them to the plan."""
     api_key_env: str | None = None
     """Name of the variable that holds the API key; the key itself is never kept."""
     notes: tuple[str, ...] = ()

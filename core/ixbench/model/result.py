@@ -98,6 +98,8 @@ class PointIdentity:
     expert_parallel: bool | None = None
     spec_method: str | None = None
     kv_offload: str = "off"
+    prepared: str | None = None
+    """Short hash of the scripts that changed the engine before it started; None = nothing did."""
     input_tokens: int | None = None
     """Asked mean input length of a fixed-sequence workload."""
     output_tokens: int | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ixbench.host.source import describe
 from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
 from ixbench.model.launch import Finding, LaunchPlan
+from ixbench.model.prepare import prepare_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +47,16 @@ def launch_plan(adapter: EngineAdapter[Any], deployment: Deployment[Any], host: 
         return _attached(planned, deployment)
     if not planned.processes and planned.url is None:
         raise PluginError(f"{_author(adapter, host)}: plan: returned neither a process to start nor the URL of a server")
-    return host.amend_launch(replace(planned, runtime=deployment.runtime), deployment)
+    if planned.processes and planned.image is None and host.runtime(deployment.runtime).starts_images:
+        text = f"runtime {deployment.runtime!r} starts images, and there is none; give image, or a recipe that has one"
+        return (Finding(level="error", code="no_image", text=text),)
+    steps = tuple(dict.fromkeys((*planned.prepare, *deployment.prepare)))
+    notes = tuple(dict.fromkeys((*planned.notes, *prepare_notes(steps))))
+    reads = dict.fromkeys((*planned.reads, *((deployment.model.path,) if deployment.model.path else ())))
+    full = replace(
+        planned, runtime=deployment.runtime, runtime_options=deployment.runtime_options, reads=tuple(reads), prepare=steps, notes=notes
+    )
+    return host.amend_launch(full, deployment)
 
 
 def _attached(planned: LaunchPlan, deployment: Deployment[Any]) -> LaunchPlan:
@@ -55,6 +65,7 @@ def _attached(planned: LaunchPlan, deployment: Deployment[Any]) -> LaunchPlan:
     return replace(
         planned,
         processes=(),
+        prepare=(),
         url=planned.url if knows_urls else deployment.url,
         served_model=planned.served_model if knows_urls else (deployment.model.id or None),
         api_key_env=planned.api_key_env or deployment.api_key_env,

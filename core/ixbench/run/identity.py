@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.prepare import prepare_digest
 from ixbench.model.result import PointIdentity, PointResult
 from ixbench.model.secrets import redact_argv
 
@@ -79,5 +80,6 @@ def _identity(host: Host, launch: Launch, point: Point, facts: Mapping[str, obje
         expert_parallel=known.expert_parallel,
         spec_method=known.spec_method,
         kv_offload=known.kv_offload,
+        prepared=prepare_digest(plan.prepare),
         settings=dict(point.settings),
     )

@@ -172,7 +172,7 @@ def test_notes_for_what_has_no_effect(write, house):
     text = HEAD + '[[deployment]]\nengine = "acme"\nconcurrency = 2\nurl = "http://h"\nargs.--quiet = true\nat.3.max_num_seqs = 1'
     (deployment,) = deployments(read_campaign(write(text), house)).values()
     assert deployment.notes == (
-        "benchmarks.toml: deployment[0].url: nothing is launched, so args and env are not applied",
+        "benchmarks.toml: deployment[0].url: nothing is launched, so args, env and prepare are not applied",
         "benchmarks.toml: deployment[0].at.3: no point has this concurrency",
     )
 

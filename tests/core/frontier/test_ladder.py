@@ -240,6 +240,7 @@ def test_a_best_tpot_that_is_a_unit_error_is_not_named(point, run):
         {"precision": "fp8"},
         {"spec_method": "mtp"},
         {"kv_offload": "simple"},
+        {"prepared": "0123456789ab"},
         {"hardware": "b200"},
         {"evidence": "simulated"},
         {"origin": "imported"},

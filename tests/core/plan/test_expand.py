@@ -236,3 +236,41 @@ env.HF_TOKEN = "second"
 """)
     assert len(plan.launches) == 2
     assert len({launch.id.rpartition("-")[2] for launch in plan.launches}) == 1, "no hash of a secret is shown"
+
+
+PATCHED = """
+[[deployment]]
+name = "{name}"
+engine = "acme"
+concurrency = [1]
+prepare = [{{ script = "patches/fix.sh", sha256 = "{digest}", reason = "wrong numbers" }}]
+"""
+
+
+def test_prepare_steps_reach_every_adapters_plan_and_part_the_launches(plan_of, tmp_path):
+    plan = plan_of(
+        '[[deployment]]\nname = "plain"\nengine = "acme"\nconcurrency = [1]\n'
+        + PATCHED.format(name="patched", digest="A" * 64)
+        + PATCHED.format(name="other", digest="b" * 64)
+        + PATCHED.format(name="same", digest="b" * 64)
+    )
+    plain, patched, other = (launch.plan for launch in plan.launches)
+    assert [launch.points for launch in plan.launches] == [("plain-c1",), ("patched-c1",), ("other-c1", "same-c1")]
+    assert plain.prepare == ()
+    (step,) = patched.prepare
+    assert (step.script, step.sha256, step.reason) == (str(tmp_path / "patches" / "fix.sh"), "a" * 64, "wrong numbers")
+    assert "changed before the server starts by fix.sh (sha256 aaaaaaaaaaaa): wrong numbers" in patched.notes
+    assert other.processes == plain.processes, "what the engine is told does not change"
+    assert len({launch.id for launch in plan.launches}) == 3
+
+
+def test_a_prepare_step_is_checked_where_it_is_written(plan_of):
+    with pytest.raises(InputError) as caught:
+        plan_of(
+            PATCHED.format(name="a", digest="12") + "gpus = [0]\n" + PATCHED.format(name="b", digest="c" * 64).replace("reason", "raeson")
+        )
+    assert sorted(str(fault) for fault in caught.value.faults) == [
+        "benchmarks.toml: deployment[0].prepare[0].sha256: found '12'; allowed: 64 hexadecimal digits; take what `sha256sum FILE` prints",
+        "benchmarks.toml: deployment[1].prepare[0].raeson: unknown key; did you mean 'reason'?",
+        "benchmarks.toml: deployment[1].prepare[0].reason: missing",
+    ]
