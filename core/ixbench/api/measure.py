@@ -11,6 +11,7 @@ from ixbench.api._lazy import lazy
 from ixbench.measure.definition import Check, Measurement, Metric
 from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, FAILURE_KINDS, Chunk, Chunks, RequestRecord
 from ixbench.model.result import Accounting, Failure, Metrics, MetricValue, Reason
+from ixbench.model.signature import LogFinding
 
 if TYPE_CHECKING:
     from ixbench.measure.percentile import invert, percentile, summarise, thin
@@ -26,6 +27,7 @@ __all__ = [
     "Chunk",
     "Chunks",
     "Failure",
+    "LogFinding",
     "Measurement",
     "Metric",
     "MetricValue",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ixbench.launch.log import SHOWN_CHARACTERS, log_lines
 from ixbench.model.result import Failure
+from ixbench.model.signature import LogFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _KILLED = frozenset({137, -signal.SIGKILL})
 _TAIL_LINES = 8
+_KEPT_LINES = 5
+"""Of one signature, where every line counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,44 @@ def diagnose(
         silent = next((signature for signature in ours if signature.trigger == "exit"), None)
         root = root if silent is None else Match(signature=silent, line=0, text="")
     return Diagnosis(root=root, findings=tuple(match for match in matches if match is not root), tail=tuple(tail))
+
+
+def known_lines(
+    lines: Iterable[tuple[int, str]], signatures: Sequence[Signature], *, engine: str, in_window: bool
+) -> tuple[LogFinding, ...]:
+    """Return the lines of a log that bear on a point, by line; of each signature only the first few. Pure.
+
+    Before the measured window only what invalidates counts: an engine that runs untuned kernels says so once, when it starts. Inside it all
+    signatures count, and those that spoil a window invalidate the point.
+
+    :param lines: clean lines with their numbers: either those of the measured window or those before it.
+    """
+    ours = [
+        (signature, re.compile(signature.pattern))
+        for signature in signatures
+        if signature.engine in {"any", engine}
+        and (signature.trigger == "log" or (in_window and signature.trigger == "window"))
+        and (in_window or signature.kind == "invalidates")
+    ]
+    seen: Counter[str] = Counter()
+    found: list[LogFinding] = []
+    for number, line in lines:
+        for signature, pattern in ours:
+            if seen[signature.id] >= _KEPT_LINES or not (match := pattern.search(line)):
+                continue
+            seen[signature.id] += 1
+            found.append(
+                LogFinding(
+                    id=signature.id,
+                    kind="invalidates" if in_window and signature.spoils_window else signature.kind,
+                    line=number,
+                    text=_excerpt(line, match.start()),
+                    cause=signature.cause,
+                    fix=signature.fix,
+                    in_window=in_window,
+                )
+            )
+    return tuple(found)
 
 
 def _excerpt(line: str, place: int) -> str:

@@ -8,10 +8,11 @@ from ixbench_plugins.checks.answers import ANSWERS
 from ixbench_plugins.checks.client import CLIENT
 from ixbench_plugins.checks.engine import ENGINE
 from ixbench_plugins.checks.lengths import LENGTHS
+from ixbench_plugins.checks.log import LOG
 from ixbench_plugins.checks.plausible import PLAUSIBLE
 from ixbench_plugins.checks.samples import SAMPLES
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Check
 
-CHECKS: tuple[Check, ...] = (*ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *PLAUSIBLE, *CLIENT)
+CHECKS: tuple[Check, ...] = (*ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *LOG, *PLAUSIBLE, *CLIENT)

@@ -14,4 +14,8 @@ def read_signatures(text: str) -> tuple[Signature, ...]:
     return tuple(Signature(**entry) for entry in tomli.loads(text)["signature"])
 
 
-SIGNATURES = read_signatures(files(__name__).joinpath("failure_signatures.toml").read_text(encoding="utf-8"))
+def _shipped(name: str) -> tuple[Signature, ...]:
+    return read_signatures(files(__name__).joinpath(name).read_text(encoding="utf-8"))
+
+
+SIGNATURES = (*_shipped("failure_signatures.toml"), *_shipped("window_signatures.toml"))

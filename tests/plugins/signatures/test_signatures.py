@@ -14,7 +14,7 @@ from ixbench_plugins.signatures import SIGNATURES, read_signatures
 def test_each_is_complete(signature):
     re.compile(signature.pattern)
     assert signature.kind in {"fatal", "invalidates", "warning"}
-    assert signature.trigger in {"log", "exit", "sanity"}
+    assert signature.trigger in {"log", "exit", "sanity", "window"}
     assert signature.engine in {"any", "vllm", "atom", "sglang"}
     assert signature.cause
     assert signature.fix
@@ -22,8 +22,16 @@ def test_each_is_complete(signature):
 
 def test_all_are_there_once_and_in_order():
     ids = [signature.id for signature in SIGNATURES]
-    assert len(ids) == len(set(ids)) == 48
-    assert (ids[0], ids[-1]) == ("gpu-out-of-memory", "garbage-output")
+    assert len(ids) == len(set(ids)) == 50
+    assert (ids[0], ids[47], ids[-1]) == ("gpu-out-of-memory", "garbage-output", "compile-in-window")
+
+
+def test_what_spoils_a_measured_window():
+    assert {signature.id for signature in SIGNATURES if signature.spoils_window} == {
+        "jit-in-measured-window",
+        "graph-capture-in-window",
+        "compile-in-window",
+    }
 
 
 def test_a_pattern_finds_its_line():
