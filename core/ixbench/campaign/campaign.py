@@ -80,6 +80,8 @@ class Campaign:
     prices: Prices
     run: RunSettings
     runtime: str
+    runtime_options: Any
+    """An instance of the runtime's `Options`; None where it has none."""
     replicas: int
     """Replicas of each simulated point."""
     limits: Mapping[str, float]

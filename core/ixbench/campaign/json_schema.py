@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ixbench.campaign.schema import CampaignTable, DefaultsTable, DeploymentTable, SharedKeys, WorkloadTable
+from ixbench.campaign.schema import CampaignTable, DefaultsTable, DeploymentTable, RuntimeTable, SharedKeys, WorkloadTable
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -27,8 +27,10 @@ def campaign_schema(host: Host) -> dict[str, Any]:
     properties = schema["properties"]
     properties["deployment"] |= {"minItems": 1, "items": {"anyOf": deployments}}
     properties["workload"] = _described(properties["workload"], {"anyOf": workloads})
+    runtimes = [_runtime(runtime.name, runtime.Options, definitions) for runtime in host.runtimes()]
+    properties["runtime"] = _described(properties["runtime"], {"anyOf": runtimes})
     properties["defaults"] = _described(properties["defaults"], _defaults(host, definitions))
-    kept = ("ReportTable", "ModelTable", "HardwareTable", "PricesTable", "RunTable", "RuntimeTable", "SimulationTable")
+    kept = ("ReportTable", "ModelTable", "HardwareTable", "PricesTable", "RunTable", "SimulationTable")
     definitions = {name: value for name, value in definitions.items() if not name.startswith("campaign.") or name.endswith(kept)}
     schema["$defs"] = dict(sorted(definitions.items()))
     top = {
@@ -64,6 +66,13 @@ def _workload(name: str, options: type[BaseModel], definitions: dict[str, Any]) 
     return _closed(
         f"workload {name}", {"use": _described(use, {"const": name}), **own.get("properties", {})}, ["use", *own.get("required", ())]
     )
+
+
+def _runtime(name: str, options: type[BaseModel] | None, definitions: dict[str, Any]) -> dict[str, Any]:
+    own = _schema_of(options, f"runtime-{name}", definitions) if options is not None else {}
+    use = _schema_of(RuntimeTable, "runtime", definitions)["properties"]["use"]
+    needed = [] if name == use["default"] else ["use"]
+    return _closed(f"runtime {name}", {"use": _described(use, {"const": name}), **own.get("properties", {})}, needed)
 
 
 def _defaults(host: Host, definitions: dict[str, Any]) -> dict[str, Any]:

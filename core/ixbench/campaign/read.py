@@ -19,11 +19,10 @@ from ixbench.campaign.schema import (
     ModelTable,
     PricesTable,
     RunTable,
-    RuntimeTable,
     SimulationTable,
     WorkloadTable,
 )
-from ixbench.campaign.settings import find_prices, find_sku, hardware_spec, limit_faults, model_spec, report_settings, runtime_faults
+from ixbench.campaign.settings import find_prices, find_sku, hardware_spec, limit_faults, model_spec, read_runtime, report_settings
 from ixbench.campaign.surroundings import Surroundings
 from ixbench.campaign.validate import check, check_rest, field_names, shown, unknown_key
 from ixbench.model.errors import Fault, InputError
@@ -73,12 +72,12 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
     sku, faults = find_sku(hardware_table.sku, host, document.at(("hardware", "sku")))
     reader.faults += faults
     workload, options = _read_workload(reader, host)
-    runtime = reader.table("runtime", RuntimeTable)
-    reader.faults += runtime_faults(runtime, host, reader.locate("runtime"))
+    runtime, runtime_options, faults = read_runtime(reader.raw("runtime"), host, reader.locate("runtime"), document.folder)
+    reader.faults += faults
     run = reader.table("run", RunTable)
     simulation = reader.table("simulation", SimulationTable)
     hardware = hardware_spec(hardware_table)
-    around = Surroundings(document=document, host=host, model=model, hardware=hardware, runtime=runtime.use)
+    around = Surroundings(document=document, host=host, model=model, hardware=hardware, runtime=runtime, runtime_options=runtime_options)
     entries, faults = read_entries(around)
     reader.faults += faults
     axis = workload.default_axis if workload is not None else DEFAULT_AXIS
@@ -105,7 +104,8 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
         report=report,
         prices=prices,
         run=RunSettings(retries=run.retries, keep_engine=run.keep_engine),
-        runtime=runtime.use,
+        runtime=runtime,
+        runtime_options=runtime_options,
         replicas=simulation.replicas,
         limits=limits,
         table=table,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ixbench.campaign.campaign import Prices, slug
-from ixbench.campaign.files import absolute
+from ixbench.campaign.files import absolute, resolve_files
 from ixbench.campaign.schema import HardwareTable, ModelTable, PricesTable, ReportTable, RuntimeTable
-from ixbench.campaign.validate import check_rest, shown
+from ixbench.campaign.validate import check, check_rest, shown, unknown_key
 from ixbench.model.deployment import HardwareSpec, ModelSpec
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.price import Quote
@@ -122,13 +122,21 @@ def limit_faults(limits: Mapping[str, Any], host: Host, locate: Callable[[KeyPat
     return faults
 
 
-def runtime_faults(table: RuntimeTable, host: Host, locate: Callable[[KeyPath], str]) -> list[Fault]:
-    """Return what is wrong with the name of the runtime."""
+def read_runtime(table: Mapping[str, Any], host: Host, locate: Callable[[KeyPath], str], folder: Path) -> tuple[str, object, list[Fault]]:
+    """Return the runtime's name, its options (None where it has none), and what is wrong with either.
+
+    :param folder: where relative paths start.
+    """
+    parsed, _, faults = check_rest(RuntimeTable, table, locate)
     try:
-        host.runtime(table.use, where=locate(("use",)))
+        runtime = host.runtime(parsed.use, where=locate(("use",)))
     except InputError as error:
-        return list(error.faults)
-    return []
+        return parsed.use, None, [*faults, *error.faults]
+    own = {key: value for key, value in table.items() if key != "use"}
+    if runtime.Options is None:
+        return parsed.use, None, [*faults, *(unknown_key(locate((key,)), key, ("use",)) for key in own)]
+    options, found = check(runtime.Options, own, locate, further_keys=("use",))
+    return parsed.use, None if options is None else resolve_files(options, folder), [*faults, *found.values()]
 
 
 def _unknown(noun: str, name: str, known: Iterable[str], where: str) -> Fault:

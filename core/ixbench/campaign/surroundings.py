@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ixbench.campaign.document import Document
@@ -20,3 +20,5 @@ class Surroundings:
     model: ModelSpec
     hardware: HardwareSpec
     runtime: str
+    runtime_options: Any = None
+    """An instance of the runtime's `Options`; None where it has none."""

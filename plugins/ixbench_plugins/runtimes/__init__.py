@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ixbench_plugins.runtimes.container import DockerRuntime, PodmanRuntime
 from ixbench_plugins.runtimes.process import ProcessRuntime
 
-RUNTIMES = (ProcessRuntime(),)
+RUNTIMES = (ProcessRuntime(), DockerRuntime(), PodmanRuntime())

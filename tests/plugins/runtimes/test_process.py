@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ixbench.host.contracts.runtime import Place
 from ixbench.model.launch import LaunchPlan, ProcessPlan
-from ixbench_plugins.runtimes import RUNTIMES
+from ixbench_plugins.runtimes.process import ProcessRuntime
 
 
 def test_the_process_is_unchanged():
-    (runtime,) = RUNTIMES
+    runtime = ProcessRuntime()
     process = ProcessPlan(name="server", argv=("serve", "--port", "{port:http}"))
     plan = LaunchPlan(engine="e", processes=(process,), served_model=None, image="some:image")
     assert runtime.name == "process"

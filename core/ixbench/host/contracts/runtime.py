@@ -45,12 +45,12 @@ class Place:
     """One start of a launch on this machine, as a runtime sees it."""
 
     marker: str
-    """Unique name of this start: letters, digits, '.', '_' and '-'. The host gives it to every process that it starts, as the environment
-    variable `IXBENCH_LAUNCH`; what runs inside needs it too, so that it is found again."""
+    """Unique name of this start: letters, digits, '.', '_' and '-'."""
     folder: str
     """The launch's own folder, an absolute path."""
-    temp: str | None = None
-    """A folder for the launch's temporary files, removed when it has ended; None = the machine's own."""
+    inherited: tuple[str, ...] = ("IXBENCH_LAUNCH",)
+    """Environment variables that the host sets for the started command beside the planned ones, the marker's among them. What runs inside
+    needs them too: by them it is found again."""
     options: Any = None
     """The runtime's part of the campaign's `[runtime]`: an instance of its `Options`, None where it has none."""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -67,8 +67,6 @@ class Runtime(ABC):
     """Typed options (a subclass of `OptionsModel`): the keys that [runtime] may hold beside `use`."""
     starts_images: ClassVar[bool] = False
     """Whether the plan's image is what runs; else an image is only a name."""
-    prepares: ClassVar[bool] = False
-    """Whether `wrap` runs the plan's `prepare` steps, in there; else the host runs them on this machine before the process."""
 
     async def look(self, plan: LaunchPlan, options: Any, ask: Ask) -> Mapping[str, Any]:  # noqa: ANN401 - an instance of `Options`
         """Return what `wrap` must know of this machine, as JSON values; it is asked once before each start and kept in launch.json.
@@ -80,7 +78,10 @@ class Runtime(ABC):
 
     @abstractmethod
     def wrap(self, plan: LaunchPlan, process: ProcessPlan, place: Place) -> ProcessPlan:
-        """Return the process as it is to be started here, for instance inside `docker run`. Pure: all it knows of the machine is `place`."""
+        """Return the process as it is to be started here, for instance inside `docker run`.
+
+        Pure: `place` is all it knows of the machine. The process runs the plan's `prepare` steps itself, which lie on this machine.
+        """
 
     async def pids(self, plan: LaunchPlan, process: ProcessPlan, place: Place, ask: Ask) -> tuple[int, ...] | None:
         """Return this machine's numbers of processes in there that do not descend from the started command; None = cannot be known."""

@@ -1,0 +1,148 @@
+"""Engines in containers: one implementation for docker and for podman, which differ in a few flags only."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ixbench.api.engine import CannotRunError, Failure, Runtime
+from ixbench_plugins.runtimes.command import container_name, id_file, run_argv, secret_variables
+from ixbench_plugins.runtimes.machine import DEVICES, gpu_facts
+from ixbench_plugins.runtimes.options import ContainerOptions, PodmanOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ixbench.api.engine import Ask, CommandOutput, LaunchPlan, Place, ProcessPlan
+
+ASK_LIMIT_S = 60.0
+"""Bound on a question to the tool; a daemon that is busy removing a large container may take its time."""
+_NO_IMAGE = re.compile(r"no such (?:image|object)|image not known|not found", re.IGNORECASE)
+
+
+class ContainerRuntime(Runtime):
+    """Runs each process of a launch in a container of its own, with this machine's network."""
+
+    Options: ClassVar[type[ContainerOptions]] = ContainerOptions
+    starts_images: ClassVar[bool] = True
+    remove: ClassVar[tuple[str, ...]] = ("rm", "--force", "--volumes")
+    """The subcommand that removes a container, running or not; that there is none is no failure."""
+
+    def __init__(self, devices: Path = DEVICES) -> None:
+        """Take the folder of this machine's device files."""
+        self._devices = devices
+
+    async def look(self, plan: LaunchPlan, options: ContainerOptions, ask: Ask) -> Mapping[str, Any]:
+        """Return which image it is, fetched where that is wanted, whose GPUs are here, and the tool's version.
+
+        :raises CannotRunError: if there is no image, or the tool does not work.
+        """
+        if plan.image is None:
+            fix = 'Give `image = "..."` in the deployment, or choose a recipe that has one.'
+            raise CannotRunError(
+                Failure(code="no_image", cause=f"Runtime {self.name} starts images, and the deployment has none.", fix=fix)
+            )
+        image = await self._image(plan.image, options, ask)
+        version = await ask([*options.command, "--version"], ASK_LIMIT_S)
+        return {"tool": " ".join(version.stdout.split()) or None, **image, **gpu_facts(self._devices)}
+
+    def wrap(self, plan: LaunchPlan, process: ProcessPlan, place: Place) -> ProcessPlan:
+        """Return `run` with the process in it; of its environment only secrets stay with the tool, which hands them on."""
+        options = self._options(place)
+        argv = (*options.command, "run", *run_argv(plan, process, place, options, tool=self.name))
+        return replace(process, argv=argv, env=secret_variables(process))
+
+    async def pids(self, plan: LaunchPlan, process: ProcessPlan, place: Place, ask: Ask) -> tuple[int, ...] | None:
+        """Return the number of the container's first process, as this machine counts."""
+        del plan
+        said = await ask(
+            [*self._options(place).command, "inspect", "--format", "{{.State.Pid}}", self._container(process, place)], ASK_LIMIT_S
+        )
+        pid = said.stdout.strip()
+        if said.code != 0 or not pid.isdecimal():
+            return None
+        return (int(pid),) if int(pid) else ()
+
+    def cleanup(self, plan: LaunchPlan, place: Place) -> tuple[tuple[str, ...], ...]:
+        """Return a command for each container of this start: by its id, or by its unique name where it has none yet."""
+        tool = self._options(place).command
+        return tuple((*tool, *self.remove, self._container(process, place)) for process in reversed(plan.processes))
+
+    def _options(self, place: Place) -> ContainerOptions:
+        return place.options if isinstance(place.options, ContainerOptions) else self.Options()
+
+    def _container(self, process: ProcessPlan, place: Place) -> str:
+        try:
+            return Path(id_file(process, place)).read_text(encoding="ascii").strip() or container_name(process, place)
+        except (OSError, UnicodeDecodeError):
+            return container_name(process, place)
+
+    async def _image(self, image: str, options: ContainerOptions, ask: Ask) -> dict[str, Any]:
+        said = await self._inspect(image, options, ask)
+        if said.code != 0:
+            if options.pull == "never":
+                fix = f'Fetch it with `{" ".join(options.command)} pull {image}`, or set pull = "missing" in [runtime].'
+                raise CannotRunError(Failure(code="image_missing", cause=f"Image {image} is not on this machine.", fix=fix))
+            pulled = await ask([*options.command, "pull", image], options.pull_limit)
+            if pulled.code != 0:
+                raise CannotRunError(
+                    Failure(
+                        code="image_missing",
+                        cause=f"Image {image} is not on this machine and cannot be fetched: {_last_line(pulled)}.",
+                        fix="Check its name, its registry and the login there; pull_limit in [runtime] bounds the time that it may take.",
+                    )
+                )
+            said = await self._inspect(image, options, ask)
+        return _image_facts(said.stdout)
+
+    async def _inspect(self, image: str, options: ContainerOptions, ask: Ask) -> CommandOutput:
+        """Return what the tool says of an image: it has it, or it has not.
+
+        :raises CannotRunError: if it says neither.
+        """
+        said = await ask([*options.command, "image", "inspect", image], ASK_LIMIT_S)
+        if said.code == 0 or (said.code is not None and _NO_IMAGE.search(said.stderr)):
+            return said
+        tool = " ".join(options.command)
+        raise CannotRunError(
+            Failure(
+                code="runtime_unavailable",
+                cause=f"Containers cannot be started here: `{tool}` says: {_last_line(said)}.",
+                fix=f"Check that `{tool} ps` works for this user; [runtime] command names another command.",
+            )
+        )
+
+
+class DockerRuntime(ContainerRuntime):
+    """Containers of docker."""
+
+    name: ClassVar[str] = "docker"
+    summary: ClassVar[str] = "a container of docker for each process"
+
+
+class PodmanRuntime(ContainerRuntime):
+    """Containers of podman."""
+
+    name: ClassVar[str] = "podman"
+    summary: ClassVar[str] = "a container of podman for each process"
+    Options: ClassVar[type[ContainerOptions]] = PodmanOptions
+    remove: ClassVar[tuple[str, ...]] = ("rm", "--force", "--ignore", "--volumes")
+
+
+def _image_facts(inspected: str) -> dict[str, Any]:
+    """Return the image's id and its digest in a registry, as far as the tool tells them."""
+    try:
+        (image,) = json.loads(inspected)
+        digests: Sequence[str] = image.get("RepoDigests") or ()
+        digest = next((text.partition("@")[2] for text in digests if "@" in text), None)
+        return {"image_id": str(image["Id"]), "image_digest": digest}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {"image_id": None, "image_digest": None}
+
+
+def _last_line(said: CommandOutput) -> str:
+    lines = [line.strip() for line in (said.stderr or said.stdout).splitlines() if line.strip()]
+    return lines[-1].rstrip(".") if lines else f"nothing (exit code {said.code})"
