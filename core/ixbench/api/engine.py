@@ -10,6 +10,7 @@ from ixbench.host.contracts.collector import Collector, CollectorTarget, Counter
 from ixbench.host.contracts.engine import Capabilities, Engine, EngineAdapter, RequestSpec, Simulation, StreamQuirks
 from ixbench.host.contracts.runtime import Ask, CannotRunError, CommandOutput, Place, Runtime
 from ixbench.host.recipes import launch_notes, load_recipes
+from ixbench.launch.errors import EngineError
 from ixbench.measure.exposition import Reading
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.engine_metrics import COUNTERS, GAUGES, CacheReset, EngineMetrics, EngineWindow, MetricAlias
@@ -81,6 +82,7 @@ __all__ = [
     "Duration",
     "Engine",
     "EngineAdapter",
+    "EngineError",
     "EngineMetrics",
     "EngineWindow",
     "EnvVar",
