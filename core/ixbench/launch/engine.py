@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -11,19 +12,21 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ixbench.host.contracts.runtime import Place
+from ixbench.host.contracts.runtime import CannotRunError, Place
+from ixbench.launch.ask import ask
 from ixbench.launch.attach import attach
 from ixbench.launch.control import control_client
 from ixbench.launch.errors import EngineError
 from ixbench.launch.files import write_files
 from ixbench.launch.ports import lease_ports
-from ixbench.launch.process import port_names, start_process
+from ixbench.launch.process import fill, port_names, start_process
 from ixbench.launch.ready import ReadyWait
-from ixbench.launch.record import LaunchRecord
+from ixbench.launch.record import LOG, LaunchRecord
+from ixbench.launch.registry import OWNER
 from ixbench.launch.scrub import scrub_log
 from ixbench.launch.stop import LaunchedProcesses, StopReport
-from ixbench.launch.tree import ProcessTree
-from ixbench.model.launch import LOOPBACK
+from ixbench.launch.tree import MARKER, ProcessTree
+from ixbench.model.launch import KEEP_VARIABLE, LOOPBACK
 from ixbench.model.result import Failure
 from ixbench.model.secrets import Redactor
 
@@ -34,10 +37,10 @@ if TYPE_CHECKING:
     import httpx
 
     from ixbench.host.contracts.runtime import Runtime
+    from ixbench.launch.gpu_gate import GpuGate
     from ixbench.model.launch import LaunchPlan
     from ixbench.model.signature import Signature
 
-LOG = "engine.log"
 _WATCH_S = 0.25
 
 
@@ -54,6 +57,8 @@ class RunningEngine:
     """For control requests only; closed with the launch."""
     pids: tuple[int, ...] = ()
     """Root processes; empty for a server that we did not start."""
+    end_command: str = ""
+    """What ends it by hand, for a shell; empty for a server that we did not start."""
     log: Path | None = None
     started_s: float
     """Seconds from the start until it was ready."""
@@ -86,6 +91,7 @@ async def start_engine(
     on_progress: Callable[[float, str], None] | None = None,
     redactor: Redactor | None = None,
     keep: Callable[[], bool] | None = None,
+    gate: GpuGate | None = None,
 ) -> AsyncIterator[RunningEngine]:
     """Start an engine, wait until it is ready, and end all of it when the block is left, however that happens.
 
@@ -95,14 +101,19 @@ async def start_engine(
     :param on_progress: gets the seconds since the start and the last line of the log while the engine comes up.
     :param redactor: what else counts as secret; the plan's and the environment's own secrets always do.
     :param keep: asked when the block was left without an error; True leaves the engine running, for the user to end.
+    :param gate: waits for the GPUs to be free before the start and after the end.
     :raises EngineError: if the engine can't be started, ends, does not get ready in time, or leaves something behind.
     """
     hidden = _redactor(plan, redactor)
     record = LaunchRecord(launch_id=launch_id, plan=plan, folder=folder, redactor=hidden)
     start = _attached(record) if plan.url is not None else _launched(record, runtime, signatures, on_progress, keep)
     try:
+        if gate is not None:
+            record.notes += await gate.wait_free(on_progress)
         async with start as engine:
             yield engine
+        if gate is not None and record.stop is not None:
+            await gate.wait_released()
     except EngineError as error:
         failure = _hide(error.failure, hidden)
         record.failure = failure
@@ -138,26 +149,34 @@ async def _launched(
 ) -> AsyncIterator[RunningEngine]:
     plan, hidden = record.plan, record.redactor
     folder = record.folder.absolute()
-    log = _fresh_log(folder)
+    log = _fresh_log(folder, record)
     tree = ProcessTree(marker=f"{record.launch_id}-{secrets.token_hex(8)}")
-    place = Place(marker=tree.marker, folder=str(folder))
+    place = await _place(record, runtime, tree.marker)
     wrapped = [runtime.wrap(plan, process, place) for process in plan.processes]
     with lease_ports(port_names(wrapped, plan.files.values())) as lease:
-        launched = LaunchedProcesses(tree=tree, ports=lease.numbers)
+        launched = LaunchedProcesses(tree=tree, ports=lease.numbers, cleanup=lambda: runtime.cleanup(plan, place))
         record.ports = dict(lease.numbers)
         running: RunningEngine | None = None
         clean_exit = False
         try:
             progress = None if on_progress is None else _redacted_progress(on_progress, hidden)
-            waiting = ReadyWait(plan=plan, launched=launched, log=log, signatures=signatures, on_progress=progress)
+            waiting = ReadyWait(
+                plan=plan,
+                launched=launched,
+                log=log,
+                signatures=signatures,
+                on_progress=progress,
+                inside=lambda process: runtime.pids(plan, process.plan, place, ask),
+                notes=record.notes,
+            )
             model = plan.served_model
             write_files(plan.files, ports=lease.numbers, folder=folder)
-            for process_plan in wrapped:
+            for planned, process_plan in zip(plan.processes, wrapped, strict=True):
                 process = start_process(
                     process_plan, marker=tree.marker, ports=lease.numbers, folder=folder, log=log, keep=keep is not None
                 )
                 launched.add(process)
-                record.add_process(process)
+                record.add_process(process, planned, [fill(part, ports=lease.numbers, folder=folder) for part in planned.argv])
                 record.write()
                 model = await waiting.for_process(process, model)
             url = f"http://{LOOPBACK}:{lease.numbers[wrapped[-1].readiness.port]}"
@@ -175,6 +194,7 @@ async def _launched(
                     model=model,
                     client=client,
                     pids=launched.pids,
+                    end_command=_end_command(launched, runtime.cleanup(plan, place)),
                     log=log,
                     started_s=record.ready_s,
                     notes=tuple(record.notes),
@@ -199,16 +219,43 @@ async def _launched(
             raise EngineError(_left_behind(record, launched.report))
 
 
+async def _place(record: LaunchRecord, runtime: Runtime, marker: str) -> Place:
+    """Return where the launch is started: the runtime looks at this machine first.
+
+    :raises EngineError: if it cannot run here.
+    """
+    options = record.plan.runtime_options
+    try:
+        facts = await runtime.look(record.plan, options, ask)
+    except CannotRunError as error:
+        raise EngineError(error.failure) from error
+    record.runtime_facts = dict(facts)
+    return Place(
+        marker=marker, folder=str(record.folder.absolute()), inherited=(MARKER, OWNER, KEEP_VARIABLE), options=options, facts=facts
+    )
+
+
 def _died(waiting: ReadyWait, hidden: Redactor) -> Failure | None:
     """Return why the engine ended by itself; once we have stopped it, it did not."""
     failure = None if waiting.launched.report is not None else waiting.exited()
     return None if failure is None else _hide(failure, hidden)
 
 
+def _end_command(launched: LaunchedProcesses, cleanup: Sequence[tuple[str, ...]]) -> str:
+    commands = [" ".join(("kill", *map(str, launched.pids)))] if not cleanup else [shlex.join(command) for command in cleanup]
+    return "; ".join(commands)
+
+
 def _left_behind(record: LaunchRecord, report: StopReport) -> Failure:
     pids = ", ".join(str(pid) for pid in report.left_pids)
     ports = ", ".join(str(port) for port in report.busy_ports)
-    what = " and ".join(part for part in (f"processes {pids}" if pids else "", f"a listener on port {ports}" if ports else "") if part)
+    removed = "; ".join(report.cleanup_failures)
+    parts = (
+        f"processes {pids}" if pids else "",
+        f"a listener on port {ports}" if ports else "",
+        f"what could not be removed ({removed})" if removed else "",
+    )
+    what = " and ".join(part for part in parts if part)
     return Failure(
         code="engine_not_stopped",
         cause=f"Engine {record.plan.engine} (launch {record.launch_id}) left {what} behind, even after KILL.",
@@ -216,7 +263,7 @@ def _left_behind(record: LaunchRecord, report: StopReport) -> Failure:
     )
 
 
-def _fresh_log(folder: Path) -> Path:
+def _fresh_log(folder: Path, record: LaunchRecord) -> Path:
     """Return the path of an empty log; the log of an earlier attempt is kept beside it, since its errors are not ours."""
     log = folder / LOG
     if log.exists():
@@ -224,6 +271,7 @@ def _fresh_log(folder: Path) -> Path:
         while (earlier := log.with_name(f"{LOG}.{number}")).exists():
             number += 1
         log.rename(earlier)
+        record.moved_log(earlier.name)
     log.touch()
     return log
 

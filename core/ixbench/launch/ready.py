@@ -18,7 +18,7 @@ from ixbench.model.launch import LOOPBACK
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from ixbench.launch.process import RunningProcess
@@ -33,16 +33,27 @@ _PASSING = frozenset({408, 425, 429})
 """Statuses below 500 that a server may answer while it is still coming up."""
 
 
-def listens(launched: LaunchedProcesses, port: int) -> bool:
-    """Whether a process of the launch itself holds the listening socket; anything else on the port would be a stale server."""
+def listens(launched: LaunchedProcesses, port: int) -> bool | None:
+    """Whether a process of the launch itself holds the listening socket; anything else on the port would be a stale server.
+
+    None where that cannot be seen: this user may not look into a process of the launch, and none of the others has it.
+    """
+    found: bool | None = False
     for process in launched.tree.scan():
         try:
             connections = process.net_connections("tcp")
+        except psutil.AccessDenied:
+            found = None
+            continue
         except psutil.Error:
             continue
         if any(connection.status == psutil.CONN_LISTEN and connection.laddr.port == port for connection in connections):
             return True
-    return False
+    return found
+
+
+async def _nothing_inside(_process: RunningProcess) -> tuple[int, ...]:
+    return ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,6 +67,10 @@ class ReadyWait:
     on_progress: Callable[[float, str], None] | None = None
     """Gets, about once a second, the seconds since the launch began and the last line of the log, or, where that is not new, what is
     still waited for."""
+    inside: Callable[[RunningProcess], Awaitable[tuple[int, ...] | None]] = field(default=_nothing_inside)
+    """Returns processes of the launch that do not descend from the started command, as a container's; None = they cannot be known."""
+    notes: list[str] = field(default_factory=list)
+    """What could not be made sure."""
     began: float = field(default_factory=time.monotonic)
     _state: str = "its port is not open yet"
     _failure: Failure | None = None
@@ -120,7 +135,12 @@ class ReadyWait:
                 self._state = f"{readiness.health_path} answers {describe_response(response)}"
             await anyio.sleep(delay)
             delay = min(delay * _GROWTH, _LAST_POLL_S)
-        if self.plan.image is None and not listens(self.launched, port):
+        inside = await self.inside(process)
+        self.launched.tree.adopt(inside or ())
+        ours = listens(self.launched, port)
+        if ours is None or (not ours and inside is None):
+            self.notes.append(f"whether port {port} is answered by this launch's own {process.name} cannot be seen by this user")
+        elif not ours:
             self._failure = Failure(
                 code="wrong_server",
                 cause=f"Port {port} is answered by a process that does not belong to this launch.",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -17,17 +18,21 @@ from typing import TYPE_CHECKING
 import anyio
 import psutil
 
+from ixbench.launch.ask import ask, tell
 from ixbench.launch.ports import is_listening
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from ixbench.host.contracts.runtime import CommandOutput
     from ixbench.launch.process import RunningProcess
     from ixbench.launch.tree import ProcessTree
 
 KILL_LIMIT_S = 10.0
 """How long we wait for killed processes to vanish; a process in an uninterruptible system call may need it."""
 PORT_LIMIT_S = 5.0
+CLEANUP_LIMIT_S = 60.0
+"""How long a command of the runtime may take to remove a container; at interpreter exit a third of it."""
 _POLL_S = 0.05
 
 
@@ -44,11 +49,13 @@ class StopReport:
     """Pids that not even KILL ended in time."""
     busy_ports: tuple[int, ...] = ()
     """Ports that something still listens on."""
+    cleanup_failures: tuple[str, ...] = ()
+    """Commands of the runtime that failed, with what they said: what they should have removed may still be there."""
 
     @property
     def clean(self) -> bool:
         """Whether nothing is left."""
-        return not self.left_pids and not self.busy_ports
+        return not self.left_pids and not self.busy_ports and not self.cleanup_failures
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,8 +65,11 @@ class LaunchedProcesses:
     tree: ProcessTree
     ports: Mapping[str, int]
     processes: list[RunningProcess] = field(default_factory=list)
+    cleanup: Callable[[], tuple[tuple[str, ...], ...]] = field(default=lambda: ())
+    """Returns the runtime's commands that remove what signals don't reach; run between TERM and KILL."""
     report: StopReport | None = None
     """Set once stopped."""
+    _failures: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Make sure that leaving the interpreter ends the engine, whatever became of the code that should have."""
@@ -86,6 +96,9 @@ class LaunchedProcesses:
                 self._signal_roots(signal.SIGTERM)
                 while self.tree.scan() and time.monotonic() < began + grace_s:
                     await self._wait_gone(began + grace_s)
+                # Before KILL: a container's own keeper could not clear up any more, and a process in there may be out of our reach.
+                for command in self._cleanups():
+                    self._note(command, await ask(command, CLEANUP_LIMIT_S))
                 deadline = time.monotonic() + KILL_LIMIT_S
                 while self.tree.scan() and time.monotonic() < deadline:
                     killed |= self._kill()
@@ -105,7 +118,10 @@ class LaunchedProcesses:
             return self.report
         began = time.monotonic()
         killed: set[int] = set()
-        deadline = began + KILL_LIMIT_S
+        self._failures.clear()
+        for command in self._cleanups():
+            self._note(command, tell(command, CLEANUP_LIMIT_S / 3))
+        deadline = time.monotonic() + KILL_LIMIT_S
         while self.tree.scan() and time.monotonic() < deadline:
             killed |= self._kill()
             while self.tree.known() and time.monotonic() < deadline:
@@ -136,6 +152,15 @@ class LaunchedProcesses:
             pids.add(process.pid)
         return pids
 
+    def _cleanups(self) -> tuple[tuple[str, ...], ...]:
+        return self.cleanup() if self.processes else ()
+
+    def _note(self, command: tuple[str, ...], said: CommandOutput) -> None:
+        if said.code != 0:
+            self._failures.append(
+                f"{shlex.join(command)}: {' '.join((said.stderr or said.stdout).split())[:200] or f'exit code {said.code}'}"
+            )
+
     def _busy_ports(self) -> tuple[int, ...]:
         return tuple(port for port in self.ports.values() if is_listening(port))
 
@@ -151,6 +176,7 @@ class LaunchedProcesses:
             killed=tuple(sorted(killed)),
             left_pids=left,
             busy_ports=self._busy_ports() if self.processes else (),
+            cleanup_failures=tuple(self._failures),
         )
         atexit.unregister(self.kill_now)
         return self.report

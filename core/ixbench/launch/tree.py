@@ -7,6 +7,7 @@ ancestor any more. Whoever was once seen as a member stays one.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,12 @@ class ProcessTree:
         for pid in [pid for pid, process in self._known.items() if not alive(process)]:
             del self._known[pid]
         return list(self._known.values())
+
+    def adopt(self, pids: Iterable[int]) -> None:
+        """Take in processes that are known to belong to the launch, and so their descendants, though nothing in them shows it."""
+        for pid in pids:
+            with suppress(psutil.Error):
+                self._known.setdefault(pid, psutil.Process(pid))
 
     def scan(self) -> Sequence[psutil.Process]:
         """Look through all processes of the machine and return the members that live."""
