@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ixbench.model.deployment import Deployment
     from ixbench.model.events import Event
     from ixbench.model.launch import LaunchPlan
+    from ixbench.model.price import Sku
     from ixbench.model.signature import Signature
 
 T = TypeVar("T")
@@ -91,6 +92,10 @@ class Host:
     def hardware(self) -> tuple[HardwareBook, ...]:
         """Return all hardware books."""
         return self.collect(Specs.ixbench_hardware)
+
+    def sku(self, name: str | None) -> Sku | None:
+        """Return what the hardware books know of a SKU; None where they do not have it."""
+        return next((sku for book in self.hardware() for sku in book.skus() if sku.sku == name), None)
 
     def prices(self) -> tuple[PriceBook, ...]:
         """Return all price books."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+HOST_VENDOR = "any"
+"""Vendor of the SKU that is the machine itself: it is always there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ixbench.host.source import describe
 from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
+from ixbench.model.fp4 import fp4_findings
 from ixbench.model.launch import Finding, LaunchPlan
 from ixbench.model.prepare import prepare_notes
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def find(adapter: EngineAdapter[Any], deployment: Deployment[Any], host: Host) -> Sequence[Finding]:
-    """Return what the adapter has to say about a deployment; an `InputError` becomes its findings.
+    """Return what the adapter has to say about a deployment, and what holds for every engine; an `InputError` becomes its findings.
 
     :raises PluginError: if the adapter fails.
     """
@@ -27,7 +28,7 @@ def find(adapter: EngineAdapter[Any], deployment: Deployment[Any], host: Host) -
         found: Sequence[Finding] = _asked(adapter, host, "validate", lambda: tuple(adapter.validate(deployment)))
     except InputError as error:
         return _findings(error, deployment)
-    return found
+    return (*found, *fp4_findings(deployment, host.sku(deployment.hardware.sku)))
 
 
 def launch_plan(adapter: EngineAdapter[Any], deployment: Deployment[Any], host: Host) -> LaunchPlan | Sequence[Finding]:
