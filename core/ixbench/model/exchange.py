@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ixbench.model.record import Chunks
 
@@ -26,6 +26,8 @@ class TurnRequest:
     lane: int | None
     answers: Mapping[int, str] = field(default_factory=dict)
     """Live answers of the session's earlier turns that were asked to keep them, by index."""
+    memory: dict[str, Any] = field(default_factory=dict)
+    """The same object for all turns of a session: what the channel keeps from turn to turn, by stream. It is gone when the session is."""
     output_limit: int | None = None
     """Caps the turn's output tokens."""
     turn: Turn = field(init=False)

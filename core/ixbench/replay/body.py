@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ixbench.model.exchange import TurnRequest
     from ixbench.model.prompt import Prompt
     from ixbench.model.schedule import Session
+    from ixbench.replay.last_prompt import LastPrompt
     from ixbench.replay.prompts.blocks import BlockWriter
     from ixbench.replay.prompts.synthesis import Synthesiser
 
@@ -30,23 +31,31 @@ def spec_of(
     model: str,
     synthesiser: Synthesiser | None,
     writer: BlockWriter | None = None,
+    last: LastPrompt | None = None,
 ) -> RequestSpec:
     """Return the request that a turn makes.
 
     :param synthesiser: makes the text of synthetic prompts; None where the schedule has none.
     :param writer: makes the messages of prompts of blocks; None where the schedule has none.
+    :param last: the prompt of the turn before in the same conversation, whose messages are taken where they come again.
     :raises PromptError: if the API cannot carry the prompt, or an answer that it continues is not there.
     """
     turn = request.turn
     if api == "chat":
-        messages = messages_of(request.session, request.index, request.answers, synthesiser, writer)
+        messages = messages_of(request.session, request.index, request.answers, synthesiser=synthesiser, writer=writer, last=last)
         return RequestSpec(model=model, api=api, messages=messages, max_tokens=turn.output_tokens, exact_length=turn.exact_length)
     text = _text_of(turn.prompt, synthesiser)
     return RequestSpec(model=model, api=api, prompt=text, max_tokens=turn.output_tokens, exact_length=turn.exact_length)
 
 
 def messages_of(
-    session: Session, index: int, answers: Mapping[int, str], synthesiser: Synthesiser | None, writer: BlockWriter | None = None
+    session: Session,
+    index: int,
+    answers: Mapping[int, str],
+    *,
+    synthesiser: Synthesiser | None,
+    writer: BlockWriter | None = None,
+    last: LastPrompt | None = None,
 ) -> tuple[Message, ...]:
     """Return all messages of a turn: the whole prompt of the turn that it continues, the live answer to it, then its own.
 
@@ -57,7 +66,10 @@ def messages_of(
     while at is not None:
         prompt = session.turns[at].prompt
         if isinstance(prompt, BlockPrompt):
-            parts.append(_writer_of(writer).messages(prompt))
+            written = _writer_of(writer).write(prompt, last.blocks if last is not None else None)
+            if last is not None:
+                last.blocks = written
+            parts.append(written.messages)
             break
         if not isinstance(prompt, MessagesPrompt):
             parts.append((Message(role="user", content=_text_of(prompt, synthesiser)),))

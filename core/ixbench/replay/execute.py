@@ -21,6 +21,7 @@ from ixbench.replay.records import cancelled, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from ixbench.model.exchange import Channel
     from ixbench.model.record import RequestRecord
@@ -116,6 +117,7 @@ async def execute(
     stop: anyio.Event | None = None,
     died: anyio.Event | None = None,
     stop_grace_s: float = STOP_GRACE_S,
+    around: Callable[[], AbstractAsyncContextManager[None]] | None = None,
 ) -> ExecutionReport:
     """Carry out all phases of a schedule.
 
@@ -129,11 +131,18 @@ async def execute(
     :param progress: kept up to date, to be polled.
     :param stop: when set, nothing new starts, requests in flight get `stop_grace_s`, and the remaining phases are left out.
     :param died: the same for a dead engine, with one second of grace.
+    :param around: entered right before a profile phase, when no request is in flight, and left right after the last one has ended.
     :raises ScheduleError: if the schedule cannot be carried out as it stands.
     :raises BadRecordError: if the stamps of a record go backwards.
     """
     executor = _Executor(
-        channel=channel, record=record, ids=ids, clock=clock or MonotonicClock(), progress=progress or Progress(), stop_grace_s=stop_grace_s
+        channel=channel,
+        record=record,
+        ids=ids,
+        clock=clock or MonotonicClock(),
+        progress=progress or Progress(),
+        stop_grace_s=stop_grace_s,
+        around=around or nullcontext,
     )
     try:
         return await executor.run(schedule, stop, died)
@@ -162,6 +171,7 @@ class _Executor:
     clock: Clock
     progress: Progress
     stop_grace_s: float
+    around: Callable[[], AbstractAsyncContextManager[None]]
     _lag: LagMonitor | None = None
     _lags_ns: array[int] = field(default_factory=lambda: array("q"))
     _load: PhaseLoad | None = None
@@ -179,15 +189,15 @@ class _Executor:
             for end in ends:
                 watchers.start_soon(self._end_when, end)
             for phase in schedule.phases:
-                reached = [end for end in ends if end.reached]
-                if reached:
-                    self._ended = reached[0].reason
-                if self._ended != "completed":
+                if self._over(ends):
                     break
-                # A collection stops the client, which virtual time does not see; there it would only cost a full one for each phase.
-                quiet = phase.name == "profile" and self.clock.kind != "virtual"
-                with collector_paused() if quiet else nullcontext():
-                    reports.append(await self._run_phase(phase))
+                measured = phase.name == "profile"
+                async with self.around() if measured else nullcontext():
+                    if self._over(ends):
+                        break
+                    # A collection stops the client, which virtual time does not see; there it would only cost a full one for each phase.
+                    with collector_paused() if measured and self.clock.kind != "virtual" else nullcontext():
+                        reports.append(await self._run_phase(phase))
             watchers.cancel_scope.cancel()
         return ExecutionReport(
             ended=self._ended,
@@ -197,6 +207,13 @@ class _Executor:
             clock=self.clock.kind,
             anchor=self.clock.anchor,
         )
+
+    def _over(self, ends: tuple[_End, ...]) -> bool:
+        """Say whether nothing new is to begin, and take down why."""
+        reached = [end for end in ends if end.reached]
+        if reached:
+            self._ended = reached[0].reason
+        return self._ended != "completed"
 
     async def _end_when(self, end: _End) -> None:
         """End the replay when the event is set; a dead engine outweighs the wish to stop."""
@@ -242,6 +259,7 @@ class _Executor:
             phase=load.phase.name,
             lane=dispatch.lane,
             answers=dispatch.answers,
+            memory=dispatch.memory,
             output_limit=load.phase.output_limit,
         )
         self.progress.sent += 1

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-import msgspec
-
 from ixbench.model.secrets import Redactor
 from ixbench.replay.body import spec_of
 from ixbench.replay.clock import MonotonicClock
+from ixbench.replay.last_prompt import LastPrompt, PromptStore
 from ixbench.replay.prompts.calibrate import calibrate
 from ixbench.replay.response import Asked, read_response
 from ixbench.replay.wire import Wire
@@ -55,6 +54,7 @@ class HttpChannel:
         self._limit_s = target.request_limit_s
         self._wire = Wire(target.endpoint, headers=target.headers, clock=self.clock, ca_file=target.ca_file, limits=target.wire_limits)
         self._turnstile = Turnstile()
+        self._prompts = PromptStore()
         self._stamped_on_read = 0
 
     async def __aenter__(self) -> Self:
@@ -88,23 +88,35 @@ class HttpChannel:
         """Send one turn; a failed request is an exchange with its failure."""
         await self._turnstile.enter()
         known = self.calibration
+        last = self._prompts.of(request)
         spec = spec_of(
             request,
             api=self.target.api,
             model=self.target.model,
             synthesiser=known.synthesiser if known else None,
             writer=known.writer if known else None,
+            last=last,
         )
         return await self.exchange(
-            spec, request.req_id, limit_s=self._limit_s, keep_answer=request.turn.keep_answer, conversation=request.conversation
+            spec, request.req_id, limit_s=self._limit_s, keep_answer=request.turn.keep_answer, conversation=request.conversation, last=last
         )
 
     async def exchange(
-        self, spec: RequestSpec, req_id: str, *, limit_s: float, keep_answer: bool = False, conversation: str | None = None
+        self,
+        spec: RequestSpec,
+        req_id: str,
+        *,
+        limit_s: float,
+        keep_answer: bool = False,
+        conversation: str | None = None,
+        last: LastPrompt | None = None,
     ) -> Exchange:
-        """Send one request and read its whole response."""
+        """Send one request and read its whole response.
+
+        :param last: the prompt of the turn before in the same conversation.
+        """
         payload = self.target.adapter.request(spec)
-        body = msgspec.json.encode(payload)
+        body = (last or LastPrompt(self._prompts)).encode(payload)
         headers = {REQUEST_ID_HEADER: req_id}
         if conversation is not None:
             headers[CONVERSATION_HEADER] = conversation

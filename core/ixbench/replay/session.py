@@ -6,7 +6,7 @@ A player outlives a phase: what is under way when a phase ends is taken up by th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import anyio
 
@@ -55,6 +55,8 @@ class Dispatch:
     due_ns: int | None
     """As it is to stand in the record."""
     answers: dict[int, str]
+    memory: dict[str, Any]
+    """What the channel keeps of the session."""
     on_send: Callable[[int], None]
     """To be called with the time just before the send."""
     scope: anyio.CancelScope
@@ -114,6 +116,7 @@ class SessionPlayer:
     """Turns that were cancelled when the phase ended."""
     _ended_streams: set[str] = field(default_factory=set)
     _answers: dict[int, str] = field(default_factory=dict)
+    _memory: dict[str, Any] = field(default_factory=dict)
 
     @property
     def over(self) -> bool:
@@ -210,6 +213,7 @@ class SessionPlayer:
             # None only in a closed loop without delays, where a turn is sent as soon as it can be.
             due_ns=wait.moment_ns if wait.delayed or self.lane is None else None,
             answers=dict(self._answers),
+            memory=self._memory,
             on_send=on_send,
             scope=scope,
         )

@@ -183,6 +183,33 @@ def _plain():
     return _KEPT[0]
 
 
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_messages_of_blocks_are_what_writing_all_of_them_gives(data):
+    """Whatever was written before: the start of a prompt, a cut one, one with other tails, of another corpus or without a marker."""
+    _, writer = _plain()
+    before = None
+    for _ in range(data.draw(st.integers(1, 4))):
+        spans = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=6))
+        roles = [(("user", "assistant")[place % 2], blocks) for place, blocks in enumerate(spans)]
+        if data.draw(st.booleans()):
+            roles = [("system", data.draw(st.integers(0, 2))), *roles]
+        changed = data.draw(st.integers(0, 20))
+        ids = [at + 100 * (at >= changed) for at in range(sum(blocks for _, blocks in roles))]
+        prompt = Prompt(
+            ids,
+            roles,
+            tail=data.draw(st.integers(0, 90)),
+            tail_key=data.draw(st.sampled_from("tu")),
+            corpus=data.draw(st.sampled_from("ccd")),
+            block_tokens=data.draw(st.sampled_from([2, 16])),
+            marker=data.draw(st.sampled_from(["[rid:1]", ""])),
+        )
+        written = writer.write(prompt, before)
+        assert written.messages == writer.messages(prompt)
+        before = written
+
+
 def test_a_template_that_drops_earlier_messages_is_found_out():
     class Forgetful(Server):
         async def count_messages(self, messages):

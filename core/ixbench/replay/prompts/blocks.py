@@ -16,11 +16,9 @@ import numpy as np
 from ixbench.model.prompt import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from numpy.typing import NDArray
 
-    from ixbench.model.prompt import BlockMessage, BlockPrompt
+    from ixbench.model.prompt import BlockLayout, BlockPrompt
     from ixbench.replay.prompts.synthesis import Synthesiser
 
 
@@ -36,6 +34,18 @@ class Framing:
     """What an answer and a further message of the user add."""
     marker: int
     """What a marker adds to a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The messages of a prompt, and what they were made of."""
+
+    messages: tuple[Message, ...]
+    layout: BlockLayout
+    source: tuple[str, int, str]
+    """Corpus, tokens of a block, and marker."""
+    debts: tuple[int, ...]
+    """What the framing up to each message leaves to be paid by those after it, tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,51 +67,84 @@ class BlockWriter:
 
     def messages(self, prompt: BlockPrompt) -> tuple[Message, ...]:
         """Return the messages of a prompt."""
-        layout, synthesiser = prompt.layout(), self.synthesiser
-        starts = _places(layout.ids, prompt.corpus, synthesiser.places)
-        block_tokens = prompt.block_tokens
-        debt, marker = 0, prompt.marker
-        found: list[Message] = []
-        for message, added in self._framed(layout.messages, marked=bool(marker)):
-            debt += added
-            parts = [marker if message.role == "user" else "", self._lead]
-            if message.role == "user":
-                marker = ""
-            at = message.start
-            while debt > 0 and at < message.end:
-                paid = min(debt, block_tokens)
-                parts.append(synthesiser.words(starts[at], block_tokens - paid))
-                debt -= paid
-                at += 1
-            parts += synthesiser.stretches(starts[at : message.end], block_tokens)
-            if message is layout.messages[-1]:
+        return self.write(prompt).messages
+
+    def write(self, prompt: BlockPrompt, before: Written | None = None) -> Written:
+        """Return the messages of a prompt with what they were made of.
+
+        :param before: an earlier prompt of the same stream: the messages that both begin with are taken from it.
+        """
+        layout = prompt.layout()
+        source = (prompt.corpus, prompt.block_tokens, prompt.marker)
+        shared = _shared(before, layout) if before is not None and before.source == source else 0
+        texts = list(before.messages[:shared]) if before is not None else []
+        debts = list(before.debts[:shared]) if before is not None else []
+        debt = debts[-1] if debts else 0
+        last = len(layout.messages) - 1
+        written = layout.messages[shared - 1].end if shared else 0
+        starts = _places(layout.ids[written:], prompt.corpus, self.synthesiser.places)
+        opened = any(message.role == "user" for message in layout.messages[:shared])
+        for place in range(shared, len(layout.messages)):
+            message = layout.messages[place]
+            mark = prompt.marker if message.role == "user" and not opened else ""
+            debt += self._added(message.role, first=not place, opened=opened, marked=bool(mark))
+            opened = opened or message.role == "user"
+            if place == last:
                 tail, key = layout.tail_tokens, layout.tail_key
             else:
                 tail, key = message.tail_tokens, message.tail_key
-            paid = min(debt, tail)
-            debt -= paid
-            if tail > paid:
-                place = int.from_bytes(sha256(key.encode()).digest()[:8]) % synthesiser.places
-                parts.append(synthesiser.words(place, tail - paid))
-            found.append(Message(role=message.role, content="".join(parts)))
-        return tuple(found)
+            blocks = starts[message.start - written : message.end - written]
+            content, debt = self._content(mark, debt, blocks, prompt.block_tokens, tail=(tail, key))
+            texts.append(Message(role=message.role, content=content))
+            debts.append(debt)
+        return Written(source=source, layout=layout, messages=tuple(texts), debts=tuple(debts))
 
-    def _framed(self, messages: Sequence[BlockMessage], *, marked: bool) -> Iterator[tuple[BlockMessage, int]]:
-        """Yield each message with the tokens that its framing adds."""
+    def _content(self, mark: str, debt: int, starts: list[int], block_tokens: int, *, tail: tuple[int, str]) -> tuple[str, int]:
+        """Return the text of a message, and how many tokens its framing still owes to the next ones."""
+        synthesiser = self.synthesiser
+        parts = [mark, self._lead]
+        at = 0
+        while debt > 0 and at < len(starts):
+            paid = min(debt, block_tokens)
+            parts.append(synthesiser.words(starts[at], block_tokens - paid))
+            debt -= paid
+            at += 1
+        parts += synthesiser.stretches(starts[at:], block_tokens)
+        tail_tokens, tail_key = tail
+        paid = min(debt, tail_tokens)
+        if tail_tokens > paid:
+            place = int.from_bytes(sha256(tail_key.encode()).digest()[:8]) % synthesiser.places
+            parts.append(synthesiser.words(place, tail_tokens - paid))
+        return "".join(parts), debt - paid
+
+    def _added(self, role: str, *, first: bool, opened: bool, marked: bool) -> int:
+        """Return the tokens that the framing of a message adds.
+
+        :param opened: whether a message of the user stands before it.
+        """
         framing = self.framing
         half = framing.pair // 2
-        opened = False
-        for place, message in enumerate(messages):
-            if message.role == "system":
-                added = framing.with_system - half
-            elif message.role == "assistant":
-                added = half
-            elif opened:
-                added = framing.pair - half
-            else:
-                opened = True
-                added = (half if place else framing.alone) + (framing.marker if marked else 0)
-            yield message, added
+        if role == "system":
+            return framing.with_system - half
+        if role == "assistant":
+            return half
+        if opened:
+            return framing.pair - half
+        return (framing.alone if first else half) + (framing.marker if marked else 0)
+
+
+def _shared(before: Written, layout: BlockLayout) -> int:
+    """Return how many leading messages of a layout are those of an earlier prompt; the last one of either has a tail of its own."""
+    length = min(len(before.layout.ids), len(layout.ids))
+    different = before.layout.ids[:length] != layout.ids[:length]
+    first = int(different.argmax()) if length else 0
+    blocks = first if length and different[first] else length
+    found = 0
+    for one, other in zip(before.layout.messages[:-1], layout.messages[:-1], strict=False):
+        if other.end > blocks or (one is not other and one != other):
+            break
+        found += 1
+    return found
 
 
 def _places(ids: NDArray[np.integer[Any]], corpus: str, places: int) -> list[int]:

@@ -7,7 +7,7 @@ kept, so a prompt begins with the very text of the one before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 Role = Literal["system", "user", "assistant"]
 
 
-@dataclass(slots=True)
-class _Span:
-    """Blocks of one message: from `start` up to `end`."""
-
-    role: Role
-    start: int
-    end: int
-
-
 class LayoutPlan:
     """Messages of all prompts of one stream. Nothing is done before the first one is asked for."""
 
@@ -41,18 +32,19 @@ class LayoutPlan:
         self._contents = contents
         self._sizes = sizes
         self._prefix = prefix_blocks
-        self._spans: list[_Span] = []
+        self._messages: list[BlockMessage] = []
+        """Kept from turn to turn, so that a later prompt begins with the very messages of the one before."""
         self._at = -1
-        """Turn whose messages the spans are."""
+        """Turn whose messages they are."""
 
     def of(self, turn: int) -> BlockLayout:
         """Return the blocks and messages of a turn's prompt; cheapest turn after turn."""
         if turn < self._at:
-            self._spans, self._at = [], -1
+            self._messages, self._at = [], -1
         while self._at < turn:
             self._at += 1
             self._advance(self._at)
-        messages = [BlockMessage(role=span.role, start=span.start, end=span.end) for span in self._spans]
+        messages = list(self._messages)
         end = self._contents.blocks[turn]
         if not messages or messages[-1].role != "user":
             messages.append(BlockMessage(role="user", start=end, end=end))
@@ -68,16 +60,16 @@ class LayoutPlan:
 
     def _advance(self, turn: int) -> None:
         """Cut the messages back to what the turn keeps, and go on with what is new in it."""
-        spans, kept, end = self._spans, self._contents.kept_blocks[turn], self._contents.blocks[turn]
-        while spans and spans[-1].start >= kept:
-            spans.pop()
-        if spans:
-            spans[-1].end = min(spans[-1].end, kept)
+        messages, kept, end = self._messages, self._contents.kept_blocks[turn], self._contents.blocks[turn]
+        while messages and messages[-1].start >= kept:
+            messages.pop()
+        if messages and messages[-1].end > kept:
+            messages[-1] = replace(messages[-1], end=kept)
         first = self._others[turn]
-        if turn and not any(span.role == "user" for span in spans):
+        if turn and not any(message.role == "user" for message in messages):
             first = 0
-        _append(spans, "assistant" if turn else "system", kept, kept + first)
-        _append(spans, "user", kept + first, end)
+        _append(messages, "assistant" if turn else "system", kept, kept + first)
+        _append(messages, "user", kept + first, end)
 
     @cached_property
     def _others(self) -> Sequence[int]:
@@ -102,11 +94,11 @@ class LayoutPlan:
         return found
 
 
-def _append(spans: list[_Span], role: Role, start: int, end: int) -> None:
+def _append(messages: list[BlockMessage], role: Role, start: int, end: int) -> None:
     """Add blocks to the last message, or as a message of their own where that has another role."""
     if start == end:
         return
-    if spans and spans[-1].role == role:
-        spans[-1].end = end
+    if messages and messages[-1].role == role:
+        messages[-1] = replace(messages[-1], end=end)
     else:
-        spans.append(_Span(role, start, end))
+        messages.append(BlockMessage(role=role, start=start, end=end))
