@@ -53,14 +53,15 @@ def test_every_metric_says_what_it_is():
 
 
 def test_the_shapes_of_point_json(metrics):
-    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *NUMBERS, "cache_hit_share"}
+    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *NUMBERS, "cache_hit_share", "acceptance_length"}
     for name in SUMMARIES:
         assert metrics[name] is None or list(metrics[name]) == PARTS, name
     for name in COUNTS:
         assert list(metrics[name]) == [*PARTS, "sum"], name
     for name in RATES:
         assert list(metrics[name]) == ["total", "input", "output", "computed"], name
-    assert list(metrics["cache_hit_share"]) == ["measured", "theoretical", "server"]
+    assert list(metrics["cache_hit_share"]) == ["measured", "theoretical", "server", "external"]
+    assert list(metrics["acceptance_length"]) == ["configured", "realised", "per_chunk"]
 
 
 def test_rates_of_ten_successes_on_eight_gpus(metrics):
@@ -71,7 +72,7 @@ def test_rates_of_ten_successes_on_eight_gpus(metrics):
     assert metrics["throughput_tok_s"] == pytest.approx({name: 8 * value for name, value in metrics["throughput_tok_s_gpu"].items()})
     assert metrics["requests_per_s"] == pytest.approx(10 / 1.501)
     assert metrics["concurrency_mean"] == pytest.approx(sum(0.15 + i / 100 + 19 * (0.01 + i / 1000) for i in range(10)) / 1.501)
-    assert metrics["cache_hit_share"] == {"measured": 0.75, "theoretical": None, "server": None}
+    assert metrics["cache_hit_share"] == {"measured": 0.75, "theoretical": None, "server": None, "external": None}
 
 
 def test_percentiles_are_those_of_the_time_and_speeds_their_reciprocals(metrics):

@@ -15,7 +15,7 @@ from ixbench.model.signature import LogFinding
 
 if TYPE_CHECKING:
     from ixbench.measure.percentile import invert, percentile, summarise, thin
-    from ixbench.measure.point import TokenSums, accounting, failed_share, length_error, span_s, token_sums, window_s
+    from ixbench.measure.point import TokenSums, accounting, chunk_tokens, failed_share, length_error, span_s, token_sums, window_s
     from ixbench.measure.request import RequestTable, RequestTimes, request_times
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "RequestTimes",
     "TokenSums",
     "accounting",
+    "chunk_tokens",
     "failed_share",
     "invert",
     "length_error",
@@ -52,7 +53,16 @@ __all__ = [
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "ixbench.measure.percentile": ("invert", "percentile", "summarise", "thin"),
-    "ixbench.measure.point": ("TokenSums", "accounting", "failed_share", "length_error", "span_s", "token_sums", "window_s"),
+    "ixbench.measure.point": (
+        "TokenSums",
+        "accounting",
+        "chunk_tokens",
+        "failed_share",
+        "length_error",
+        "span_s",
+        "token_sums",
+        "window_s",
+    ),
     "ixbench.measure.request": ("RequestTable", "RequestTimes", "request_times"),
 }
 

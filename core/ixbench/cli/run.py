@@ -23,6 +23,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="replace a value of the file, for instance workload.requests=200"
     )
+    parser.add_argument(
+        "--profile",
+        metavar="POINT",
+        help="run the server's own profiler while this point is measured; that makes it slower, so the point is marked invalid",
+    )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
         "--simulate", action="store_true", help="launch nothing: a model of each engine answers, and all results are marked SIMULATED"
@@ -52,6 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
         only=arguments.only,
         simulate=arguments.simulate,
         resume_with=resume_command(arguments),
+        profile=arguments.profile,
     )
 
 
@@ -65,6 +71,7 @@ def resume_command(arguments: argparse.Namespace) -> str:
     words += [] if arguments.results == DEFAULT_RESULTS else ["--results", arguments.results]
     for flag, values in (("--only", arguments.only), ("--set", arguments.set)):
         words += [word for value in values for word in (flag, value)]
+    words += ["--profile", arguments.profile] if arguments.profile else []
     words += ["--simulate"] if arguments.simulate else []
     words += ["--attach", arguments.attach] if arguments.attach else []
     return shlex.join(redact_argv(words))

@@ -56,6 +56,10 @@ class Measurement:
     """Known lines that the engine's log took on during the profile phase."""
     cache_reset: CacheReset | None = None
     """What became of emptying the prefix cache before this point; None = the engine had just started."""
+    prompts_repeat: bool = False
+    """Whether points that share an engine start may send equal prompts, so that one finds in the cache what another has left."""
+    profiled: bool = False
+    """Whether the server's own profiler ran during the profile phase, which makes the engine slower."""
     acceptance_configured: float | None = None
     """Synthetic acceptance length that the launch asked for; None = real acceptance or no speculation."""
     acceptance_reported: float | None = None

@@ -146,6 +146,14 @@ def _total(counts: Iterable[int | None]) -> int | None:
     return sum(known) if len(known) == len(listed) else None
 
 
+def chunk_tokens(measurement: Measurement) -> float | None:
+    """Return the mean tokens of a chunk after the first, over the successes: sum (output tokens - 1) / sum (chunks with output - 1)."""
+    pairs = zip(measurement.successes, measurement.times.gaps.tolist(), strict=True)
+    known = [(record.usage_output - 1, gaps) for record, gaps in pairs if record.usage_output is not None and gaps > 0]
+    gaps_sum = sum(gaps for _, gaps in known)
+    return sum(tokens for tokens, _ in known) / gaps_sum if gaps_sum else None
+
+
 def length_error(records: Iterable[RequestRecord]) -> float | None:
     """Return sum |output - asked| / sum asked over the answers whose length was forced, those that failed by missing it included."""
     forced = [record for record in records if record.exact_length and (record.ok or record.failure == "length_mismatch")]

@@ -68,3 +68,5 @@ class EngineWindow:
     missing: tuple[str, ...] = ()
     """Canonical names that the engine does not offer: absent, never zero."""
     scrapes: int = 0
+    promised: tuple[str, ...] = ()
+    """Canonical names for which the engine's adapter knows a name."""

@@ -21,7 +21,8 @@ from ixbench.report.load import load_run
 from ixbench.report.write import terminal_columns, write_reports
 from ixbench.run.interrupt import interruptible
 from ixbench.run.loop import RunLoop
-from ixbench.run.preflight import check_runnable, pending_launches, simulated_points
+from ixbench.run.measured import TRACES
+from ixbench.run.preflight import check_profiled, check_runnable, pending_launches, simulated_points
 from ixbench.run.simulated import SimulatedLoop
 from ixbench.run.state import PointState, RunState
 from ixbench.run.view import make_view
@@ -55,6 +56,7 @@ def run_campaign(
     simulate: bool = False,
     until: Callable[[Sequence[PointResult]], bool] | None = None,
     resume_with: str | None = None,
+    profile: str | None = None,
 ) -> int:
     """Measure what is asked, write the reports, print them, and return the exit code.
 
@@ -64,6 +66,7 @@ def run_campaign(
     :param simulate: simulate every point, whatever hardware is here.
     :param until: asked after each point whether the rest is not worth measuring.
     :param resume_with: the command that goes on with an interrupted run, where there is one.
+    :param profile: id of the point during which the server's own profiler is to run.
     :raises InputError: if nothing can be run as asked; then nothing was written, unless the run is resumed.
     """
     selected = select_points(plan, only).points
@@ -75,13 +78,18 @@ def run_campaign(
     simulated: frozenset[str] = frozenset()
     if path is None:
         simulated = _check(campaign, plan, selected, host, simulate=simulate)
+        if profile is not None:
+            check_profiled(profile, plan, selected, simulated, host)
     with _open_folder(campaign, plan, host, path=path, results=results, redactor=redactor) as folder:
         kept = set(folder.sealed())
         points = [point for point in selected if point.id not in kept]
         if path is not None and points:
             simulated = _check(campaign, plan, points, host, simulate=simulate)
+        if path is not None and profile is not None and not (profile in kept and TRACES in folder.result(profile).provenance):
+            check_profiled(profile, plan, points, simulated, host)
+        if path is not None and points:
             folder.note_resumed(datetime.now(UTC))
-        work = _Work(points=points, selected=selected, simulated=simulated, until=until)
+        work = _Work(points=points, selected=selected, simulated=simulated, until=until, profile=profile)
         interrupted = failed = False
         try:
             interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
@@ -128,6 +136,8 @@ class _Work:
     simulated: frozenset[str]
     """Ids of the points that are simulated."""
     until: Callable[[Sequence[PointResult]], bool] | None
+    profile: str | None = None
+    """Id of the point that is profiled."""
 
 
 def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder: RunFolder, redactor: Redactor) -> bool:
@@ -157,6 +167,7 @@ def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder:
                 interruption=interruption,
                 redactor=redactor,
                 until=work.until,
+                profile=work.profile,
             )
             model = SimulatedLoop(
                 campaign=campaign, host=host, folder=folder, state=state, view=view, interruption=interruption, redactor=redactor

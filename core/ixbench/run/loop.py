@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ixbench.host.contracts.engine import Engine
 from ixbench.launch.control import request_headers
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
@@ -19,6 +18,7 @@ from ixbench.replay.floor import measure_floor
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
 from ixbench.run.bench import output_rate
+from ixbench.run.asking import as_asked, reset_cache
 from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
 from ixbench.run.state import FINAL_PHASES, STAGE_OF_VERDICT
 from ixbench.store.header import ClientFacts
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.launch.engine import RunningEngine
     from ixbench.model.point import Launch, Point
+    from ixbench.model.engine_metrics import CacheReset
     from ixbench.model.result import Failure, PointResult
     from ixbench.model.secrets import Redactor
     from ixbench.run.interrupt import Interruption
@@ -44,6 +45,15 @@ _TELL_S = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cache:
+    """What became of the prefix cache before a point."""
+
+    reset: CacheReset | None = None
+    """None: the engine has just started."""
+    trouble: str | None = None
+
+
 class RunLoop:
     """One run over what is left of a plan."""
 
@@ -57,6 +67,8 @@ class RunLoop:
     until: Callable[[Sequence[PointResult]], bool] | None = None
     """Asked after each point whether the rest is not worth measuring."""
     results: list[PointResult] = field(default_factory=list)
+    profile: str | None = None
+    """Id of the point during which the server's own profiler is to run."""
     """What this run has sealed, in order."""
     _last: Launch | None = None
     _floor_s: float | None = None
@@ -131,12 +143,16 @@ class RunLoop:
                     immune()
                     async with HttpChannel(self._target(launch, engine, first), redactor=self.redactor) as channel:
                         while queue and not self._over and engine.failure() is None:
-                            tried = True
-                            await self._one_point(launch, queue, engine, channel, facts)
+                            cache = _Cache() if fresh else await self._empty_cache(launch, engine, queue[0], facts)
+                            if self._over or (cache.reset == "needs_restart" and tried and launch.plan.processes):
+                                break
+                            fresh, tried = False, True
+                            await self._one_point(launch, queue, engine, channel, facts=facts, cache=cache)
                     if (died := engine.failure()) is not None and not tried and not self._over:
                         # Ready and dead before the first request: starting it again and again would never end.
                         raise EngineError(died)  # noqa: TRY301 - told and counted as a start that failed, which it is
             if self._kept(launch) and not queue and engine.pids:
+                        fresh = bool(launch.plan.processes)
                 pids = ", ".join(map(str, engine.pids))
                 self.view.say(f"{launch.id}: left running at {engine.url} as {engine.model}; end it with: kill {pids}")
         except EngineError as error:
@@ -165,11 +181,35 @@ class RunLoop:
                 self._seal(job, failed_point(job, failure), writer, seconds=None)
 
     async def _one_point(
-        self, launch: Launch, queue: deque[Point], engine: RunningEngine, channel: HttpChannel, facts: Mapping[str, object]
+        self,
+        launch: Launch,
+        queue: deque[Point],
+        engine: RunningEngine,
+        channel: HttpChannel,
+        *,
+        facts: Mapping[str, object],
+        cache: _Cache,
     ) -> None:
         point = queue[0]
-        job = self._job(launch, point, facts)
+        job = replace(self._job(launch, point, facts), cache_reset=cache.reset, cache_note=cache.trouble)
         began = time.monotonic()
+    async def _empty_cache(self, launch: Launch, engine: RunningEngine, point: Point, facts: Mapping[str, object]) -> _Cache:
+        """Empty the prefix cache before a point, so that it finds nothing of the one before."""
+        state = self.state.points[point.id]
+        state.detail = "emptying the prefix cache"
+        state.enter("preparing")
+        self.view.changed(state)
+        build = facts.get("engine_version")
+        reset, trouble = None, None
+        with self.interruption.until_asked():
+            reset, trouble = await reset_cache(self.host.engine(launch.plan.engine), engine, build=None if build is None else str(build))
+        if trouble is not None and not launch.plan.processes:
+            self.view.say(f"{point.id}: {trouble}")
+        elif trouble is not None:
+            self.view.say(f"{point.id}: {trouble}; the engine is started again")
+        state.detail = ""
+        return _Cache(reset=reset, trouble=trouble)
+
         self.host.emit(PointStarted(point_id=point.id))
         with self.folder.start_point(point.id) as writer:
             try:
@@ -216,6 +256,7 @@ class RunLoop:
         """Find out what the client itself adds, and keep it; a machine where that fails can still measure."""
         try:
             floor = await measure_floor(requests=_FLOOR_REQUESTS)
+            profile=point.id == self.profile,
         except IxbenchError as error:
             self.view.say(f"note: {error}")
             return
@@ -228,7 +269,7 @@ class RunLoop:
         facts: dict[str, object] = {"model": engine.model}
         try:
             with anyio.fail_after(_PROVENANCE_LIMIT_S):
-                facts |= await adapter.provenance(Engine(url=engine.url, model=engine.model, client=engine.client))
+                facts |= await adapter.provenance(as_asked(engine))
         except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
             facts["provenance_failure"] = f"{self.host.source_of(adapter)}: {type(error).__name__}: {error}"
             self.view.say(f"{point.id}: {launch.plan.engine} does not say what it is ({type(error).__name__})")

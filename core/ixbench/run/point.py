@@ -15,6 +15,7 @@ import numpy as np
 
 from ixbench.host.contracts.collector import CollectorTarget
 from ixbench.host.source import describe
+from ixbench.launch.errors import EngineError
 from ixbench.measure.definition import Measurement
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
@@ -25,7 +26,9 @@ from ixbench.replay.execute import execute
 from ixbench.replay.graph import ScheduleError
 from ixbench.replay.progress import Progress
 from ixbench.replay.prompts.vocabulary import CalibrationError
+from ixbench.run.asking import counters_of
 from ixbench.run.identity import point_result
+from ixbench.run.measured import TRACES, MeasuredPhase
 from ixbench.run.sampling import sampling
 from ixbench.store.folder import iso_utc
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.launch.engine import RunningEngine
     from ixbench.measure.definition import Metric
+    from ixbench.model.engine_metrics import CacheReset
     from ixbench.model.point import Launch, Point
     from ixbench.model.record import FailureKind, RequestRecord
     from ixbench.model.result import PointResult
@@ -72,6 +76,12 @@ class PointJob:
     """TTFT of a server that answers at once, through this client."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What the engine says about itself, from the adapter's `provenance`."""
+    cache_reset: CacheReset | None = None
+    """What became of emptying the prefix cache; None = the engine has just started."""
+    cache_note: str | None = None
+    """What went wrong there."""
+    profile: bool = False
+    """Whether the server's own profiler is to run during the measured phase."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,14 +125,34 @@ async def measure_point(
         records.append(record)
         writer.record(record)
 
-    target = CollectorTarget(engine=job.launch.plan.engine, url=engine.url, pids=engine.pids, headers=dict(channel.target.headers))
+    adapter = channel.target.adapter
+    counters, trouble = counters_of(adapter, engine)
+    phase = MeasuredPhase(adapter=adapter, engine=engine, counters=counters, profile=job.profile, interruption=interruption)
+    phase.note(job.cache_note, trouble)
+    target = CollectorTarget(
+        engine=job.launch.plan.engine,
+        url=engine.url,
+        pids=engine.pids,
+        headers=dict(channel.target.headers),
+        metrics=None if counters is None else counters.metrics,
+        counters=counters,
+        sku=point.deployment.hardware.sku,
+        gpus=tuple(dict.fromkeys(gpu for process in job.launch.plan.processes for gpu in process.gpus)),
+    )
     try:
         schedule, calibration = await _prepare(job, engine, channel, interruption, key)
         state.load = Progress()
         _enter(job, "profile")
         async with sampling(job.host.collectors(), target, writer.sample) as collector_failures:
             report = await _execute_watched(
-                engine, interruption.stop, schedule=schedule, channel=channel, record=keep, progress=state.load, key=key
+                engine,
+                interruption.stop,
+                schedule=schedule,
+                channel=channel,
+                record=keep,
+                progress=state.load,
+                key=key,
+                around=phase.around,
             )
     except (_ReplayError, BaseExceptionGroup) as error:
         first = first_error(error) if isinstance(error, BaseExceptionGroup) else error
@@ -147,6 +177,12 @@ async def measure_point(
         client_cpu_s=profile.client_cpu_s if profile else None,
         client_wait_s=profile.client_wait_s if profile else None,
         clock=channel.stamped_by,
+        engine_window=phase.window(),
+        cache_reset=job.cache_reset,
+        prompts_repeat=workload.repeats(point.workload_options),
+        profiled=job.profile,
+        acceptance_configured=job.launch.plan.identity.acceptance_length,
+        acceptance_reported=phase.acceptance,
     )
     provenance: dict[str, object] = {
         "started": iso_utc(started),
@@ -157,8 +193,10 @@ async def measure_point(
         "replay": report.facts(),
         "collector_failures": dict(collector_failures),
         "model_served": engine.model,
-        "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes],
+        "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes, *phase.notes],
     }
+    if job.profile:
+        provenance[TRACES] = list(phase.traces)
     return _judged(job, measurement, provenance)
 
 
@@ -225,6 +263,8 @@ async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str
             report = await execute(**replay, ids=ids, stop=stop, died=died, stop_grace_s=_STOP_GRACE_S)
         except (PromptError, ScheduleError, CalibrationError) as error:
             raise _ReplayError(Failure(code="replay_failed", cause=str(error), fix="")) from error
+        except EngineError as error:
+            raise _ReplayError(error.failure) from error
         except IxbenchError:
             raise
         except Exception as error:

@@ -82,6 +82,32 @@ def check_runnable(plan: Plan, points: Sequence[Point], host: Host, *, where: st
     if faults:
         raise InputError(faults.values())
 
+def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated: frozenset[str], host: Host) -> None:
+    """Refuse `--profile` for a point whose engine cannot be profiled, or which is not to be measured now.
+
+    :param points: what is to be measured.
+    :raises InputError: with what is in the way.
+    """
+    where = f"--profile {profile}"
+    point = next((point for point in points if point.id == profile), None)
+    if point is None:
+        known = any(planned.id == profile for planned in plan.points)
+        problem = "is measured already, or not asked for with --only" if known else "there is no such point"
+        raise InputError(Fault(where=where, problem=problem, allowed=", ".join(point.id for point in points) or "none is left to measure"))
+    if point.id in simulated:
+        raise InputError(Fault(where=where, problem="the point would be simulated, and there is no server to profile"))
+    launch = next(launch.plan for launch in plan.launches if launch.id == point.launch)
+    if not host.engine(launch.engine).capabilities(launch.identity.engine_version).profiler:
+        able = sorted(adapter.name for adapter in host.engines() if adapter.capabilities().profiler)
+        raise InputError(
+            Fault(
+                where=where,
+                problem=f"engine '{launch.engine}' has no profiler that ixbench could start and stop",
+                allowed=f"points of {', '.join(able)}" if able else "no engine that is installed here has one",
+            )
+        )
+
+
 
 def check_files(campaign: Campaign, plan: Plan, host: Host) -> None:
     """Refuse a campaign whose files are missing or broken: what its workload reads, and the model's tokenizer.

@@ -34,6 +34,8 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     engine_window: EngineWindow | None = None
     log_findings: tuple[LogFinding, ...] = ()
     cache_reset: CacheReset | None = None
+    prompts_repeat: bool = False
+    profiled: bool = False
     acceptance_configured: float | None = None
     acceptance_reported: float | None = None
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench_plugins.checks.answers import ANSWERS
+from ixbench_plugins.checks.cache import CACHE
 from ixbench_plugins.checks.client import CLIENT
+from ixbench_plugins.checks.counters import COUNTERS
 from ixbench_plugins.checks.engine import ENGINE
 from ixbench_plugins.checks.lengths import LENGTHS
 from ixbench_plugins.checks.log import LOG
@@ -15,4 +17,4 @@ from ixbench_plugins.checks.samples import SAMPLES
 if TYPE_CHECKING:
     from ixbench.api.measure import Check
 
-CHECKS: tuple[Check, ...] = (*ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *LOG, *PLAUSIBLE, *CLIENT)
+CHECKS: tuple[Check, ...] = (*ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *LOG, *COUNTERS, *CACHE, *PLAUSIBLE, *CLIENT)

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from ixbench_plugins.collectors.host import HostCollector
+from ixbench_plugins.collectors.prometheus import PrometheusCollector
 
-COLLECTORS = (HostCollector(),)
+COLLECTORS = (HostCollector(), PrometheusCollector())

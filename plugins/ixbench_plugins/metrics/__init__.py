@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ixbench_plugins.metrics.engine import ENGINE
 from ixbench_plugins.metrics.latency import LATENCY
 from ixbench_plugins.metrics.rates import RATES
 from ixbench_plugins.metrics.tokens import TOKENS
@@ -12,4 +13,4 @@ from ixbench_plugins.metrics.wire import WIRE
 if TYPE_CHECKING:
     from ixbench.api.measure import Metric
 
-METRICS: tuple[Metric, ...] = (*LATENCY, *TOKENS, *RATES, *WIRE)
+METRICS: tuple[Metric, ...] = (*LATENCY, *TOKENS, *RATES, *ENGINE, *WIRE)

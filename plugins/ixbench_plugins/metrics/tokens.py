@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api import measure
 from ixbench.api.measure import Metric
+from ixbench_plugins.metrics.engine import counted_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,12 +26,15 @@ def _counts(count: Callable[[RequestRecord], int | None]) -> Callable[[Measureme
 
 
 def _cache_hits(measurement: Measurement) -> dict[str, MetricValue]:
-    """Return the measured share, and the corpus's own where it knows its blocks; the server's joins it where its counters are read."""
+    """Return the measured share, the corpus's own where it knows its blocks, and the server's where its counters are read."""
     sums = measure.token_sums(measurement)
     measured = None if sums.cached is None or not sums.input else sums.cached / sums.input
     known = [record for record in measurement.successes if record.prompt_blocks is not None and record.hit_blocks is not None]
     blocks, hits = (sum(getattr(record, name) for record in known) for name in ("prompt_blocks", "hit_blocks"))
-    return {"measured": measured, "theoretical": hits / blocks if blocks else None, "server": None}
+    return {"measured": measured, "theoretical": hits / blocks if blocks else None} | {
+        "server": counted_share(measurement, "prefix_cache_hits", "prefix_cache_queries"),
+        "external": counted_share(measurement, "external_cache_hits", "prefix_cache_queries"),
+    }
 
 
 TOKENS: tuple[Metric, ...] = (
@@ -64,9 +68,9 @@ TOKENS: tuple[Metric, ...] = (
         better="higher",
         definition="Cached prompt tokens / prompt tokens. measured: from the answers' usage, where an answer that leaves the field out "
         "counts as nothing cached; theoretical: what an infinite cache would give on this corpus, in whole blocks; "
-        "server: by the server's own counters.",
+        "server: by the server's own counters over the measured phase, without what came from outside its prefix cache, which is external.",
         compute=_cache_hits,
-        needs=("usage", "cached_tokens"),
+        needs=("usage", "cached_tokens", "counters"),
     ),
     Metric(
         name="length_error_share",

@@ -186,6 +186,10 @@ class AgentX(Workload[AgentXOptions]):
         seed = options.rules.seed if options.seed is None else options.seed
         return options.model_copy(update=changed if seed is None else changed | {"seed": seed + number})
 
+    def repeats(self, options: AgentXOptions) -> bool:
+        """Say that with fixed markers every point sends the same prompts."""
+        return options.run_id is not None
+
     def estimate_s(self, options: AgentXOptions, load: Load) -> float | None:
         """Return the measured phase's length; warm-up comes on top and depends on the engine."""
         del load

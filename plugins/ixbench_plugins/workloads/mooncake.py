@@ -53,6 +53,10 @@ class MooncakeTrace(Workload[MooncakeOptions]):
         """Return the hash of the file, and what is taken from it."""
         return WorkloadIdentity(corpus=options.corpus_of(read_mooncake(options.file).hash))
 
+    def repeats(self, options: MooncakeOptions) -> bool:
+        """Say that without the marker every point sends the same literal texts."""
+        return not options.marker
+
     def estimate_s(self, options: MooncakeOptions, load: Load) -> float | None:
         """Return the length of the measured phase, where it does not depend on the engine."""
         del load

@@ -83,6 +83,10 @@ class Prompts(Workload[PromptsOptions]):
         """Return the hash of the file."""
         return WorkloadIdentity(corpus=read_corpus(options.file).hash)
 
+    def repeats(self, options: PromptsOptions) -> bool:
+        """Say that without the marker every point sends the same texts."""
+        return not options.marker
+
     def estimate_s(self, options: PromptsOptions, load: Load) -> float | None:
         """Return the length of the measured phase, where it does not depend on the engine."""
         del load

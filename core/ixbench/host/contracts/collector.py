@@ -10,8 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from ixbench.measure.exposition import Reading
     from ixbench.model.engine_metrics import EngineMetrics
     from ixbench.model.sample import Sample
+
+
+class CounterReader(Protocol):
+    """Reads an engine's Prometheus page."""
+
+    async def read(self) -> Reading:
+        """Return what the page says now; inside the measured phase the reading counts for the point's window.
+
+        :raises IxbenchError: if there is no page in time.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +39,8 @@ class CollectorTarget:
     """Auth headers for the engine's own endpoints."""
     metrics: EngineMetrics | None = None
     """How to read the engine's Prometheus page; None where it has none."""
+    counters: CounterReader | None = None
+    """Reads that page; None where there is none."""
     sku: str | None = None
     """Hardware under test, where the campaign names it."""
     gpus: tuple[int, ...] = ()

@@ -65,6 +65,11 @@ class Workload(ABC, Generic[OptionsT]):
         changed: OptionsT = options.model_copy(update={"seed": seed + number})  # type: ignore[attr-defined]
         return changed
 
+    def repeats(self, options: OptionsT) -> bool:
+        """Say whether points may send equal prompts, since not all of them hold the point's key: then one warms up the next."""
+        del options
+        return False
+
     def estimate_s(self, options: OptionsT, load: Load) -> float | None:
         """Return how long a point will take, or None where that depends on the engine."""
         del options, load

@@ -5,13 +5,14 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, ClassVar
 
-from ixbench.api.engine import EngineAdapter, Finding, LaunchPlan, ProcessPlan, argv_of, flags_of, replace_flags, value_flag
+from ixbench.api.engine import Capabilities, EngineAdapter, Finding, LaunchPlan, ProcessPlan, argv_of, flags_of, replace_flags, value_flag
+from ixbench_plugins.engines.llamacpp.counters import LLAMACPP_METRICS
 from ixbench_plugins.engines.llamacpp.options import LlamaCppOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ixbench.api.engine import ArgValue, Deployment, Engine
+    from ixbench.api.engine import ArgValue, Deployment, Engine, EngineMetrics
 
 MODULE = "ixbench_plugins.engines.llamacpp.serve"
 TINY_NAME = "ixbench-tiny"
@@ -57,9 +58,19 @@ class LlamaCppAdapter(EngineAdapter[LlamaCppOptions]):
             processes=(process,),
             served_model=name,
             runtime=deployment.runtime,
+            image=deployment.image,
             ready_limit_s=deployment.options.ready_limit,
             notes=() if deployment.model.path else ("the model is a tiny one with random weights: speeds are real, texts mean nothing",),
         )
+
+    def capabilities(self, build: str | None = None) -> Capabilities:
+        """Return what the server can do: a slot's prompt is dropped by the next one only, and a request is counted in full when it ends."""
+        del build
+        return Capabilities(counters_live=False)
+
+    def metrics(self) -> EngineMetrics:
+        """Return how to read the server's page."""
+        return LLAMACPP_METRICS
 
     async def provenance(self, engine: Engine) -> Mapping[str, object]:
         """Return what the server says of itself; its version is that of the wheel where the build carries none."""

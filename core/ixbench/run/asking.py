@@ -1,0 +1,91 @@
+"""What a running engine is asked through its adapter: each question has a bound, and an adapter that fails costs its answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+import anyio
+
+from ixbench.host.contracts.engine import Engine
+from ixbench.host.source import describe
+from ixbench.launch.counters import EngineCounters
+from ixbench.launch.errors import EngineError
+from ixbench.model.engine_metrics import CacheReset
+from ixbench.model.result import Failure
+
+if TYPE_CHECKING:
+    from ixbench.host.contracts.engine import EngineAdapter
+    from ixbench.launch.engine import RunningEngine
+
+RESET_LIMIT_S = 120.0
+"""Engines refuse while blocks are held, by transfers to a host tier for instance, and adapters ask again."""
+ACCEPTANCE_LIMIT_S = 10.0
+PROFILER_LIMIT_S = 300.0
+"""Stopping a profiler writes its traces first."""
+
+
+def as_asked(engine: RunningEngine) -> Engine:
+    """Return the engine as its adapter sees it."""
+    return Engine(url=engine.url, model=engine.model, client=engine.client)
+
+
+def counters_of(adapter: EngineAdapter[Any], engine: RunningEngine) -> tuple[EngineCounters | None, str | None]:
+    """Return what reads the engine's counters, None where it has none, and what went wrong."""
+    try:
+        metrics = adapter.metrics()
+    except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        return None, f"the adapter does not say how to read the engine's counters: {describe(error)}"
+    return None if metrics is None else EngineCounters(metrics=metrics, client=engine.client), None
+
+
+async def reset_cache(adapter: EngineAdapter[Any], engine: RunningEngine, *, build: str | None) -> tuple[CacheReset, str | None]:
+    """Return what became of emptying the prefix cache, and what went wrong: a reset that fails leaves only a restart.
+
+    :param build: what the engine says it is, where it does.
+    """
+    way = adapter.capabilities(build).cache_reset
+    if way == "none":
+        return "unsupported", None
+    if way == "restart":
+        return "needs_restart", None
+    try:
+        with anyio.fail_after(RESET_LIMIT_S):
+            found = await adapter.reset_cache(as_asked(engine))
+    except TimeoutError:
+        return "needs_restart", f"the prefix cache was not emptied within {RESET_LIMIT_S:g} s"
+    except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        return "needs_restart", f"emptying the prefix cache failed: {describe(error)}"
+    if found not in get_args(CacheReset):
+        return (
+            "needs_restart",
+            f"the adapter says {found!r} of emptying the prefix cache, which is none of {', '.join(get_args(CacheReset))}",
+        )
+    return found, None
+
+
+async def acceptance(adapter: EngineAdapter[Any], engine: RunningEngine) -> tuple[float | None, str | None]:
+    """Return the acceptance length as the engine reports it, and what went wrong."""
+    try:
+        with anyio.fail_after(ACCEPTANCE_LIMIT_S):
+            return await adapter.acceptance(as_asked(engine)), None
+    except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        return None, f"the engine does not tell its acceptance length: {describe(error)}"
+
+
+async def profiler(adapter: EngineAdapter[Any], engine: RunningEngine, *, on: bool) -> tuple[str, ...]:
+    """Start or stop the server's profiler; return the traces that stopping tells of.
+
+    :raises EngineError: if the server does not do it in time.
+    """
+    try:
+        with anyio.fail_after(PROFILER_LIMIT_S):
+            return await adapter.profile(as_asked(engine), on=on)
+    except EngineError:
+        raise
+    except Exception as error:
+        failure = Failure(
+            code="profiler_failed",
+            cause=f"The profiler could not be {'started' if on else 'stopped'}: {describe(error)}.",
+            fix="See the engine's log, and run without --profile to measure the point.",
+        )
+        raise EngineError(failure) from error

@@ -1,0 +1,76 @@
+"""What goes on around the measured phase of a point: its window of counters begins and ends, and the server's profiler runs in it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ixbench.launch.errors import EngineError
+from ixbench.run.asking import acceptance, profiler
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from ixbench.host.contracts.engine import EngineAdapter
+    from ixbench.launch.counters import EngineCounters
+    from ixbench.launch.engine import RunningEngine
+    from ixbench.model.engine_metrics import EngineWindow
+    from ixbench.run.interrupt import Interruption
+
+TRACES = "profile_traces"
+"""The key in a point's `provenance`; only a point that was profiled has it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class MeasuredPhase:
+    """One point's; `around` is what the executor enters and leaves."""
+
+    adapter: EngineAdapter[Any]
+    engine: RunningEngine
+    counters: EngineCounters | None
+    """None for an engine without a page of counters."""
+    profile: bool
+    """Whether the server's profiler is to run."""
+    interruption: Interruption
+    acceptance: float | None = None
+    """As the engine itself reports it, right after the phase."""
+    traces: tuple[str, ...] = ()
+    """What the profiler wrote."""
+    notes: list[str] = field(default_factory=list)
+    """What the reader of the result must know."""
+
+    @asynccontextmanager
+    async def around(self) -> AsyncIterator[None]:
+        """Begin what belongs to the phase, and end it. Nothing here waits longer once the user asked to stop.
+
+        :raises EngineError: if the server's profiler does not start.
+        """
+        with self.interruption.until_asked():
+            if self.counters is not None:
+                await self.counters.begin()
+            if self.profile:
+                await profiler(self.adapter, self.engine, on=True)
+        yield
+        with self.interruption.until_asked():
+            if self.counters is not None:
+                await self.counters.end()
+            if self.engine.failure() is None:
+                self.acceptance, trouble = await acceptance(self.adapter, self.engine)
+                self.note(trouble)
+        if self.profile and self.engine.failure() is None:
+            # Also after a wish to stop: a profiler that goes on would slow down whatever comes next.
+            try:
+                self.traces = await profiler(self.adapter, self.engine, on=False)
+            except EngineError as error:
+                self.note(error.failure.cause)
+        if self.counters is not None and self.counters.failure is not None:
+            self.note(f"the engine's counters are not known: {self.counters.failure}")
+
+    def window(self) -> EngineWindow | None:
+        """Return what the engine counted; None where it has no counters."""
+        return None if self.counters is None else self.counters.window()
+
+    def note(self, *troubles: str | None) -> None:
+        """Take down what went wrong, if anything did."""
+        self.notes += [trouble for trouble in troubles if trouble is not None]
