@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ixbench.api.engine import is_secret_name
 from ixbench_plugins.runtimes.options import Mount
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ixbench_plugins.runtimes.options import ContainerOptions
 
 LABEL = "ixbench.launch"
-ULIMITS = {"memlock": "-1", "stack": "67108864"}
+ULIMITS: Mapping[str, int | str | Literal[False]] = {"memlock": -1, "stack": 67_108_864}
 """What ROCm asks for: pinned host memory without a limit, and large stacks for its compiler."""
 _FOLDER = "{folder}"
 
@@ -39,6 +39,10 @@ def run_argv(plan: LaunchPlan, process: ProcessPlan, place: Place, options: Cont
     """Yield the arguments of `run`, the image and the process's own command at their end."""
     yield from ("--rm", "--name", container_name(process, place), "--cidfile", id_file(process, place))
     yield from ("--label", f"{LABEL}={place.marker}")
+    # The host asks the engine to end and gives it time; who removes the container after that need not do so again.
+    yield "--stop-timeout=0"
+    if options.init:
+        yield "--init"
     # Engines are asked over this machine's loopback, and their ranks talk through it.
     yield "--network=host"
     yield from ("--ipc=host",) if options.shm_size is None else ("--shm-size", str(options.shm_size))
@@ -47,9 +51,10 @@ def run_argv(plan: LaunchPlan, process: ProcessPlan, place: Place, options: Cont
     yield from _each("--group-add", options.groups)
     yield from (f"--cap-add={name}" for name in options.cap_add)
     yield from _each("--security-opt", options.security_opt)
-    limits = ULIMITS | {name: str(value) for name, value in options.ulimits.items()}
-    yield from _each("--ulimit", (f"{name}={value}" for name, value in limits.items()))
-    yield from _each("--volume", _mounts(plan, process, place, options))
+    limits = {**ULIMITS, **options.ulimits}
+    yield from _each("--ulimit", (f"{name}={value}" for name, value in limits.items() if value is not False))
+    # Not --volume: with it docker makes what is missing, as an empty folder of root's.
+    yield from _each("--mount", map(str, mounts(plan, process, place, options)))
     yield from _environment(plan, process, place, options)
     yield from options.extra_args
     image = plan.image or ""
@@ -75,14 +80,13 @@ def _gpu_flags(place: Place, options: ContainerOptions, tool: str) -> Iterator[s
         yield from ("--device", "nvidia.com/gpu=all") if tool == "podman" else ("--gpus", "all")
 
 
-def _mounts(plan: LaunchPlan, process: ProcessPlan, place: Place, options: ContainerOptions) -> Iterator[str]:
-    """Yield what the container sees of this machine's files, each once: what the engine reads, and its own folder where it writes there."""
+def mounts(plan: LaunchPlan, process: ProcessPlan, place: Place, options: ContainerOptions) -> Iterable[Mount]:
+    """Return what the container sees of this machine's files, each once: what the engine reads, and the launch's folder if it is named."""
     texts = (*process.argv, *(variable.value for variable in process.env.values()))
-    folders = dict.fromkeys(step.script.rpartition("/")[0] for step in plan.prepare)
     own = (Mount(source=place.folder, target=place.folder, mode="rw"),) if any(_FOLDER in text for text in texts) else ()
+    folders = (step.script.rpartition("/")[0] for step in plan.prepare)
     read = (Mount(source=path, target=path, mode="ro") for path in (*plan.reads, *folders))
-    for mount in dict.fromkeys((*own, *read, *map(Mount.parse, options.mounts))):
-        yield f"{mount.source}:{mount.target}:{mount.mode}"
+    return dict.fromkeys((*own, *read, *map(Mount.parse, options.mounts)))
 
 
 def _environment(plan: LaunchPlan, process: ProcessPlan, place: Place, options: ContainerOptions) -> Iterator[str]:

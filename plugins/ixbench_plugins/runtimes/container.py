@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ixbench.api.engine import CannotRunError, Failure, Runtime
 from ixbench_plugins.runtimes.command import container_name, id_file, run_argv, secret_variables
 from ixbench_plugins.runtimes.machine import DEVICES, gpu_facts
-from ixbench_plugins.runtimes.options import ContainerOptions, PodmanOptions
+from ixbench_plugins.runtimes.options import ContainerOptions, Mount, PodmanOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ixbench.api.engine import Ask, CommandOutput, LaunchPlan, Place, ProcessPlan
 
@@ -45,6 +45,7 @@ class ContainerRuntime(Runtime):
             raise CannotRunError(
                 Failure(code="no_image", cause=f"Runtime {self.name} starts images, and the deployment has none.", fix=fix)
             )
+        _check_files((*plan.reads, *(Mount.parse(text).source for text in options.mounts)))
         image = await self._image(plan.image, options, ask)
         version = await ask([*options.command, "--version"], ASK_LIMIT_S)
         return {"tool": " ".join(version.stdout.split()) or None, **image, **gpu_facts(self._devices)}
@@ -130,6 +131,13 @@ class PodmanRuntime(ContainerRuntime):
     summary: ClassVar[str] = "a container of podman for each process"
     Options: ClassVar[type[ContainerOptions]] = PodmanOptions
     remove: ClassVar[tuple[str, ...]] = ("rm", "--force", "--ignore", "--volumes")
+
+
+def _check_files(paths: Iterable[str]) -> None:
+    missing = [path for path in paths if not Path(path).exists()]
+    if missing:
+        fix = "Check [model] path in the campaign and mounts in its [runtime]."
+        raise CannotRunError(Failure(code="mount_missing", cause=f"The container needs {missing[0]}, which this machine lacks.", fix=fix))
 
 
 def _image_facts(inspected: str) -> dict[str, Any]:

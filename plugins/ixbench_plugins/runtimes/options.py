@@ -35,6 +35,11 @@ class Mount:
         source = str(Path(found["source"]).expanduser())
         return cls(source=source, target=found["target"] or source, mode=found["mode"] or "ro")
 
+    def __str__(self) -> str:
+        """Return the value of `--mount`, which is a line of CSV."""
+        parts = ("type=bind", f"source={self.source}", f"target={self.target}", *(("readonly",) if self.mode == "ro" else ()))
+        return ",".join(f'"{part}"' if set(part) & set(',"') else part for part in (text.replace('"', '""') for text in parts))
+
 
 def _check_mount(value: str) -> str:
     Mount.parse(value)
@@ -69,12 +74,14 @@ class ContainerOptions(OptionsModel):
     """Capabilities to add."""
     security_opt: list[Text] = Field(default_factory=lambda: ["seccomp=unconfined"])
     """Security options."""
-    ulimits: dict[str, int | Text] = Field(default_factory=dict)
-    """Limits beside memlock = -1 and stack = 67108864, or in their place, for instance { nofile = "65535:65535" }."""
+    ulimits: dict[str, int | Text | Literal[False]] = Field(default_factory=dict)
+    """Limits beside memlock = -1 and stack = 67108864, or in their place, for instance { nofile = "65535:65535" }; false leaves one out."""
     groups: list[Text] = Field(default_factory=list)
     """More groups, by name or number. Those that may use an AMD GPU are found and added."""
     devices: list[Text] = Field(default_factory=list)
     """More devices, for instance ["/dev/infiniband"]. Those of the GPUs are added."""
+    init: bool = True
+    """Whether a small init runs beside the engine: as the first process of a container an engine would not heed TERM while it loads."""
     entrypoint: Literal["replace", "keep"] = "replace"
     """"replace" runs the engine's command in place of the image's entrypoint; "keep" hands the command to that entrypoint."""
     extra_args: list[Text] = Field(default_factory=list)

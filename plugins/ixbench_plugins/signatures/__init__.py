@@ -18,4 +18,4 @@ def _shipped(name: str) -> tuple[Signature, ...]:
     return read_signatures(files(__name__).joinpath(name).read_text(encoding="utf-8"))
 
 
-SIGNATURES = (*_shipped("failure_signatures.toml"), *_shipped("window_signatures.toml"))
+SIGNATURES = (*_shipped("failure_signatures.toml"), *_shipped("container_signatures.toml"), *_shipped("window_signatures.toml"))
