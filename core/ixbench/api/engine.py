@@ -11,7 +11,7 @@ from ixbench.host.contracts.engine import Capabilities, Engine, EngineAdapter, R
 from ixbench.host.contracts.runtime import Ask, CannotRunError, CommandOutput, Place, Runtime
 from ixbench.host.recipes import launch_notes, load_recipes
 from ixbench.launch.errors import EngineError
-from ixbench.measure.exposition import Reading
+from ixbench.measure.exposition import Reading, read_exposition
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.engine_metrics import COUNTERS, GAUGES, CacheReset, EngineMetrics, EngineWindow, MetricAlias
 from ixbench.model.errors import Fault, InputError, IxbenchError, did_you_mean
@@ -65,6 +65,7 @@ __all__ = [
     "KEEP_VARIABLE",
     "KNOWN_ANSWERS",
     "LOOPBACK",
+    "NOT_ASKED",
     "ArgValue",
     "Ask",
     "CacheReset",
@@ -76,8 +77,8 @@ __all__ = [
     "Collector",
     "CollectorTarget",
     "CommandOutput",
-    "Deployment",
     "CounterReader",
+    "Deployment",
     "DetectedGpu",
     "Duration",
     "Engine",
@@ -103,7 +104,6 @@ __all__ = [
     "Message",
     "MetricAlias",
     "ModelSpec",
-    "NOT_ASKED",
     "OptionsModel",
     "Place",
     "PrepareStep",
@@ -140,6 +140,7 @@ __all__ = [
     "launch_notes",
     "load_recipes",
     "prepared_argv",
+    "read_exposition",
     "replace_flags",
     "replaced_findings",
     "sanity_prompts",

@@ -120,6 +120,19 @@ class EngineAdapter(ABC, Generic[OptionsT]):
         :raises InputError: if the deployment cannot be launched as asked.
         """
 
+    def help_command(self, deployment: Deployment[OptionsT]) -> tuple[str, ...] | None:
+        """Return the command that prints every flag of the build that a deployment starts, or None where there is none. Pure.
+
+        The host runs it once for each image or executable before the first start, within a limit and where the server would run.
+        """
+        del deployment
+        return None
+
+    def check_help(self, text: str, plan: LaunchPlan) -> Iterable[Finding]:
+        """Say what the text that `help_command` printed tells of a plan: an error stops the launch before it loads anything. Pure."""
+        del text, plan
+        return ()
+
     def request(self, spec: RequestSpec) -> dict[str, Any]:
         """Return the JSON payload of a streaming request; override to add what the engine needs or to drop what it refuses."""
         payload: dict[str, Any] = {"model": spec.model}
