@@ -31,6 +31,7 @@ from ixbench.model.flags import (
     value_flag,
     whole_number,
 )
+from ixbench.model.help_text import declared_flags
 from ixbench.model.launch import (
     KEEP_VARIABLE,
     LOOPBACK,
@@ -48,7 +49,7 @@ from ixbench.model.prompt import Message, SyntheticPrompt
 from ixbench.model.record import CHUNK_KINDS, Chunks
 from ixbench.model.result import Failure
 from ixbench.model.sample import Sample
-from ixbench.model.sanity import KNOWN_ANSWERS, NOT_ASKED, sanity_prompts
+from ixbench.model.sanity import KNOWN_ANSWERS, NOT_ASKED, sanity_prompts, wants_sanity
 from ixbench.model.secrets import is_secret_name
 from ixbench.model.signature import Signature
 from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
@@ -130,6 +131,7 @@ __all__ = [
     "argv_of",
     "assigned_gpus",
     "compact_json",
+    "declared_flags",
     "did_you_mean",
     "flag_key",
     "flags_by_key",
@@ -148,6 +150,7 @@ __all__ = [
     "value_flag",
     "visibility_env",
     "visibility_findings",
+    "wants_sanity",
     "whole_number",
 ]
 

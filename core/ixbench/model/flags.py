@@ -109,6 +109,9 @@ def args_findings(args: Mapping[str, ArgValue], *, reserved: Mapping[str, str], 
         key = flag_key(flag, aliases)
         if not flag.startswith("-"):
             findings.append(_error("not_a_flag", f"args: '{flag}' is no flag; write it with its dashes, '--{flag}'"))
+        elif "=" in flag:
+            name, _, value = flag.partition("=")
+            findings.append(_error("not_a_flag", f"args: '{flag}' holds its value; write {name} = {compact_json(value)}"))
         elif key in reserved:
             findings.append(_error("reserved_flag", f"args: {flag} can't be set here; {reserved[key]}"))
         elif key in seen:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ixbench.model.launch import Identity, SanityPrompt
+
+if TYPE_CHECKING:
+    from ixbench.model.deployment import Deployment
 
 KNOWN_ANSWERS = (
     SanityPrompt(prompt="What is the capital of France? Answer in one word.", expect=r"\bparis\b"),
@@ -13,7 +18,20 @@ KNOWN_ANSWERS = (
 NOT_ASKED = "no sanity prompts were asked: under synthetic acceptance no answer has a meaning"
 """What the reader of a result must know where drafts pass by chance."""
 
+NATIVE_FP4 = ("b200", "b300", "gb200", "gb300", "mi350x", "mi355x")
+"""SKUs that compute in fp4, where a wrong switch of kernels shows in the text alone."""
+
 
 def sanity_prompts(identity: Identity) -> tuple[SanityPrompt, ...]:
     """Return what to ask an engine once it is ready; nothing under synthetic acceptance, where any text is meaningless."""
     return KNOWN_ANSWERS if identity.acceptance_length is None else ()
+
+
+def wants_sanity(deployment: Deployment[Any], choice: bool | None) -> bool:
+    """Say whether the prompts are called for.
+
+    :param choice: what the deployment says; None = for fp4 models on GPUs that compute in fp4.
+    """
+    if choice is not None:
+        return choice
+    return (deployment.hardware.sku or "").lower() in NATIVE_FP4 and (deployment.model.precision or "").lower() == "fp4"

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from ixbench.model.deployment import Deployment, HardwareSpec, ModelSpec
 from ixbench.model.launch import Identity
-from ixbench.model.sanity import KNOWN_ANSWERS, sanity_prompts
+from ixbench.model.sanity import KNOWN_ANSWERS, sanity_prompts, wants_sanity
 
 
 def test_nothing_is_asked_where_no_answer_has_a_meaning():
@@ -15,7 +16,9 @@ def test_nothing_is_asked_where_no_answer_has_a_meaning():
     assert sanity_prompts(Identity(acceptance_length=2.51)) == ()
 
 
-@pytest.mark.parametrize("answers", [("Paris.", "10"), ("The user asks about Paris, so", "the next one is ten"), ("PARIS", "2, 4, 6, 8, 10, 12")])
+@pytest.mark.parametrize(
+    "answers", [("Paris.", "10"), ("The user asks about Paris, so", "the next one is ten"), ("PARIS", "2, 4, 6, 8, 10, 12")]
+)
 def test_good_answers(answers):
     for asked, answer in zip(KNOWN_ANSWERS, answers, strict=True):
         assert re.search(asked.expect, answer, re.IGNORECASE)
@@ -24,3 +27,21 @@ def test_good_answers(answers):
 @pytest.mark.parametrize("answer", ["", "!!!!!!!!", "comparison", "parisian 100 1010", "the the the the"])
 def test_garbage(answer):
     assert not any(re.search(asked.expect, answer, re.IGNORECASE) for asked in KNOWN_ANSWERS)
+
+
+@pytest.mark.parametrize(
+    ("sku", "precision", "choice", "wanted"),
+    [
+        ("mi355x", "fp4", None, True),
+        ("MI355X", "FP4", None, True),
+        ("mi300x", "fp4", None, False),
+        ("mi355x", "fp8", None, False),
+        (None, None, None, False),
+        (None, None, True, True),
+        ("mi355x", "fp4", False, False),
+    ],
+)
+def test_where_they_are_called_for(sku, precision, choice, wanted):
+    model = ModelSpec(id="m", label="m", precision=precision)
+    deployment = Deployment(name="d", engine="e", model=model, hardware=HardwareSpec(sku=sku), options=None)
+    assert wants_sanity(deployment, choice) is wanted
