@@ -47,6 +47,8 @@ class KfdGpu:
     """Of the whole GPU."""
     render_minors: tuple[int, ...]
     """Numbers of its /dev/dri/renderD* nodes."""
+    bdf: str
+    """PCI address, for instance 0000:05:00.0."""
 
     @property
     def mode(self) -> str:
@@ -62,7 +64,14 @@ def detect_amd(root: Path, device_ids: Mapping[int, str]) -> Sequence[DetectedGp
     """
     known = {**VIRTUAL, **device_ids}
     return tuple(
-        DetectedGpu(index=index, sku=known.get(gpu.device_id), name=_name(gpu, known.get(gpu.device_id)), memory_bytes=gpu.memory_bytes)
+        DetectedGpu(
+            index=index,
+            sku=known.get(gpu.device_id),
+            name=_name(gpu, known.get(gpu.device_id)),
+            memory_bytes=gpu.memory_bytes,
+            gfx=gpu.gfx,
+            partitions=gpu.partitions,
+        )
         for index, gpu in enumerate(read_gpus(root))
     )
 
@@ -84,7 +93,18 @@ def _gpu(nodes: Sequence[KfdNode]) -> KfdGpu:
         partitions=len(nodes),
         memory_bytes=None if None in sizes else sum(size for size in sizes if size is not None),
         render_minors=tuple(node.properties.get("drm_render_minor", 0) for node in nodes),
+        bdf=_bdf(first.get("domain", 0), first.get("location_id", 0)),
     )
+
+
+def count_hidden(root: Path) -> int:
+    """Return how many devices the kernel has that are not granted to this container: their properties read empty."""
+    return sum(not text.strip() for text in (_text(folder / "properties") for folder in _folders(root)) if text is not None)
+
+
+def _bdf(domain: int, location: int) -> str:
+    """Return a PCI address; the bits above the bus number a partition."""
+    return f"{domain:04x}:{location >> 8 & 0xFF:02x}:{location >> 3 & 0x1F:02x}.{location & 7}"
 
 
 def gfx_target(version: int) -> str:
@@ -93,15 +113,19 @@ def gfx_target(version: int) -> str:
 
 
 def _nodes(root: Path) -> Iterator[KfdNode]:
-    try:
-        folders = [folder for folder in (root / "nodes").iterdir() if folder.name.isdecimal()]
-    except OSError:
-        return
-    for folder in sorted(folders, key=lambda folder: int(folder.name)):
+    for folder in _folders(root):
         # A device that is not granted to this container reads empty; a CPU has no SIMDs.
         properties = _properties(folder / "properties")
         if properties.get("simd_count", 0) > 0:
             yield KfdNode(number=int(folder.name), properties=properties, memory_bytes=_memory(folder))
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        folders = [folder for folder in (root / "nodes").iterdir() if folder.name.isdecimal()]
+    except OSError:
+        return []
+    return sorted(folders, key=lambda folder: int(folder.name))
 
 
 def _memory(folder: Path) -> int | None:
@@ -115,12 +139,15 @@ def _memory(folder: Path) -> int | None:
 
 def _properties(path: Path) -> dict[str, int]:
     """Return the numbers of a properties file; lines of any other form are skipped, and so is a file that can't be read."""
-    try:
-        text = path.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return {}
-    pairs = (line.split() for line in text.splitlines())
+    pairs = (line.split() for line in (_text(path) or "").splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}  # noqa: PLR2004 - name and value
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
 
 
 def _name(gpu: KfdGpu, sku: str | None) -> str:

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs from the driver's files in /proc: no library, no tool, and no memory size, which these files do not tell."""
+"""NVIDIA GPUs from the driver's files in /proc, which do not tell memory; how full it is, nvidia-smi tells."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import DetectedGpu
+from ixbench.api.engine import DetectedGpu, GpuHolder, GpuMemory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,3 +48,36 @@ def _models(root: Path) -> Iterator[str]:
         model = re.search(r"^Model:\s*(\S.*?)\s*$", text, re.MULTILINE)
         if model:
             yield model[1]
+
+
+MEMORY = ("nvidia-smi", "--query-gpu=index,pci.bus_id,memory.used,memory.total", "--format=csv,noheader,nounits")
+PROCESSES = ("nvidia-smi", "--query-compute-apps=gpu_bus_id,pid,process_name,used_memory", "--format=csv,noheader,nounits")
+_MIB = 2**20
+
+
+def read_memory(text: str) -> tuple[GpuMemory, ...] | None:
+    """Return how full the GPUs are; None where not all of them tell."""
+    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()]
+    if not rows or not all(len(row) == 4 and all(row[cell].isdecimal() for cell in (0, 2, 3)) for row in rows):  # noqa: PLR2004 - columns of MEMORY
+        return None
+    return tuple(
+        GpuMemory(index=int(index), name=f"GPU {index} ({bus})", used_bytes=int(used) * _MIB, total_bytes=int(total) * _MIB)
+        for index, bus, used, total in rows
+    )
+
+
+def read_processes(text: str, memory: Sequence[GpuMemory]) -> tuple[GpuHolder, ...]:
+    """Return the processes that compute on the GPUs.
+
+    :param memory: gives the GPUs their names.
+    """
+    found = []
+    for line in text.splitlines():
+        bus, _, rest = line.partition(",")
+        pid, _, rest = rest.partition(",")
+        name, _, used = rest.rpartition(",")
+        if pid.strip().isdecimal():
+            gpus = tuple(gpu.name for gpu in memory if f"({bus.strip()})" in gpu.name)
+            size = int(used) * _MIB if used.strip().isdecimal() else None
+            found.append(GpuHolder(pid=int(pid), name=name.strip(), gpus=gpus, used_bytes=size))
+    return tuple(found)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ixbench.model.fp4 import native_fp4
 from ixbench_plugins.hardware.book import ShippedHardware
-from ixbench_plugins.hardware.kfd import gfx_target, read_gpus
+from ixbench_plugins.hardware.kfd import count_hidden, gfx_target, read_gpus
 
 CASES = ("mi355x-8", "mi300x-8", "mi325x-8", "mi355x-8-cpx", "mi355x-2-of-8-container", "no-gpu", "no-kfd")
 MIB = 2**20
@@ -34,7 +35,10 @@ def test_recorded_topologies(case, shared, expected):
     assert {gpu.memory_bytes // MIB for gpu in gpus} == ({wanted["vram_mib"]} - {0})
     if "render_minors" in wanted:
         assert [minor for gpu in gpus for minor in gpu.render_minors] == wanted["render_minors"]
+    assert {native_fp4(gfx_target=gpu.gfx) for gpu in gpus} == ({wanted["fp4_native"]} if gpus else set())
+    assert len({gpu.bdf for gpu in gpus}) == len(gpus)
     found = ShippedHardware(kfd=root, nvidia=Path("/nonexistent")).detect()
+    assert {(gpu.gfx, gpu.partitions) for gpu in found} == {(gpu.gfx, gpu.partitions) for gpu in gpus}
     assert [gpu.index for gpu in found] == list(range(wanted["count"]))
     assert {gpu.sku for gpu in found} == ({wanted["sku"]} - {""})
     assert [gpu.memory_bytes for gpu in found] == [gpu.memory_bytes for gpu in gpus]
@@ -46,6 +50,17 @@ def test_fp4_capable_targets_are_told_by_the_book(expected):
         if case["sku"]:
             assert targets[case["sku"]] == case["gfx"]
             assert case["fp4_native"] == (case["gfx"] == "gfx950")
+
+
+@pytest.mark.parametrize(("case", "hidden"), [("mi355x-2-of-8-container", 6), ("mi355x-8", 0), ("no-gpu", 0), ("no-kfd", 0)])
+def test_devices_that_are_not_granted_are_counted(shared, case, hidden):
+    assert count_hidden(shared / "data/rocm/kfd" / case) == hidden
+
+
+@pytest.mark.parametrize("case", ["mi355x-8", "mi355x-8-cpx"])
+def test_pci_addresses_are_those_of_amd_smi(shared, case):
+    addresses = [gpu.bdf for gpu in read_gpus(shared / "data/rocm/kfd" / case)]
+    assert (addresses[0], addresses[2]) == ("0000:05:00.0", "0000:65:00.0")
 
 
 def test_partitions_are_named(shared):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ixbench_plugins.hardware import nvidia
 from ixbench_plugins.hardware.book import ShippedHardware
 from ixbench_plugins.hardware.nvidia import MODELS, find_sku
 
@@ -51,3 +52,34 @@ def test_in_the_order_of_pci_addresses(tmp_path):
 
 def test_nothing_there_is_nothing_found(tmp_path):
     assert ShippedHardware(kfd=tmp_path / "a", nvidia=tmp_path / "b").detect() == ()
+
+
+MEMORY = "0, 00000000:1B:00.0, 4, 81559\n1, 00000000:43:00.0, 79000, 81559\n"
+PROCESSES = "00000000:43:00.0, 4477, VLLM::Worker, TP1, 78000\n00000000:43:00.0, 5, [N/A], [N/A]\n"
+
+
+def book_on(tmp_path, answers):
+    gpu(tmp_path, "0000:1b:00.0", "Model: \t\t NVIDIA B200\n")
+    return ShippedHardware(kfd=tmp_path / "none", nvidia=tmp_path, ask=answers.get)
+
+
+def test_memory_and_processes_are_told_by_the_tool(tmp_path):
+    book = book_on(tmp_path, {nvidia.MEMORY: MEMORY, nvidia.PROCESSES: PROCESSES})
+    assert [(item.index, item.name, item.used_bytes, item.total_bytes) for item in book.memory_used()] == [
+        (0, "GPU 0 (00000000:1B:00.0)", 4 * 2**20, 81559 * 2**20),
+        (1, "GPU 1 (00000000:43:00.0)", 79000 * 2**20, 81559 * 2**20),
+    ]
+    assert [(holder.pid, holder.name, holder.gpus, holder.used_bytes) for holder in book.holders()] == [
+        (4477, "VLLM::Worker, TP1", ("GPU 1 (00000000:43:00.0)",), 78000 * 2**20),
+        (5, "[N/A]", ("GPU 1 (00000000:43:00.0)",), None),
+    ]
+
+
+@pytest.mark.parametrize("answer", [None, "", "No devices were found\n", MEMORY.replace("79000", "[N/A]")])
+def test_what_the_tool_does_not_tell_is_unknown(tmp_path, answer):
+    assert book_on(tmp_path, {nvidia.MEMORY: answer}).memory_used() is None
+
+
+def test_without_the_tool_nobody_knows_the_processes(tmp_path):
+    assert book_on(tmp_path, {}).holders() is None
+    assert ShippedHardware(kfd=tmp_path / "a", nvidia=tmp_path / "b", ask={}.get).holders() == ()

@@ -1,0 +1,150 @@
+"""What amd-smi prints, as values. Pure: whoever runs it passes the text; an empty result means that the text tells nothing."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ixbench_plugins.hardware.tool_json import entry, gpu_rows, number, size, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LIST = ("amd-smi", "list", "-e", "--json")
+LIST_OLD = ("amd-smi", "list", "--json")
+"""Without HIP indices, which older versions don't tell."""
+STATIC = ("amd-smi", "static", "--json")
+MEMORY = ("amd-smi", "metric", "--mem-usage", "--json")
+PROCESS = ("amd-smi", "process", "--json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedGpu:
+    """One GPU of `amd-smi list`."""
+
+    gpu: int
+    """Index of amd-smi, which need not be HIP's."""
+    bdf: str
+    """PCI address."""
+    hip: int | None
+    """Index of HIP; None where this version does not tell it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticGpu:
+    """One GPU of `amd-smi static`."""
+
+    gpu: int
+    sku: str | None
+    gfx: str | None
+    vram_bytes: int | None
+    partition: str | None
+    """Compute partition mode, for instance "SPX"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One GPU of `amd-smi metric`."""
+
+    gpu: int
+    used_bytes: int | None
+    total_bytes: int | None
+    power_w: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A process on one GPU, of `amd-smi process`."""
+
+    gpu: int
+    pid: int
+    name: str
+    used_bytes: int | None
+
+
+def read_list(text: str) -> tuple[ListedGpu, ...]:
+    """Return the GPUs of `amd-smi list`."""
+    return tuple(ListedGpu(gpu=index, bdf=str(row.get("bdf", "")), hip=whole(row.get("hip_id"))) for index, row in _indexed(gpu_rows(text)))
+
+
+def read_static(text: str, device_ids: Mapping[int, str]) -> tuple[StaticGpu, ...]:
+    """Return the GPUs of `amd-smi static`; the market name may be N/A, so the device id decides, then any name.
+
+    :param device_ids: PCI device ids to SKUs.
+    """
+    return tuple(
+        StaticGpu(
+            gpu=index,
+            sku=_sku(row, device_ids),
+            gfx=_text(entry(row, "asic", "target_graphics_version")),
+            vram_bytes=size(entry(row, "vram", "size"), unit="MB"),
+            partition=_text(entry(row, "partition", "accelerator_partition")),
+        )
+        for index, row in _indexed(gpu_rows(text))
+    )
+
+
+def read_metric(text: str) -> tuple[Metric, ...]:
+    """Return the GPUs of `amd-smi metric`; a quantity that is N/A is None."""
+    return tuple(
+        Metric(
+            gpu=index,
+            used_bytes=size(entry(row, "mem_usage", "used_vram"), unit="MB"),
+            total_bytes=size(entry(row, "mem_usage", "total_vram"), unit="MB"),
+            power_w=number(entry(row, "power", "socket_power")),
+        )
+        for index, row in _indexed(gpu_rows(text))
+    )
+
+
+def read_processes(text: str) -> tuple[Process, ...] | None:
+    """Return the processes on all GPUs; None where the text is no answer. Of a container only its own processes are listed."""
+    rows = gpu_rows(text)
+    found: list[Process] = []
+    for index, row in _indexed(rows):
+        listed = row.get("process_list")
+        for item in listed if isinstance(listed, list) else ():
+            info = entry(item, "process_info")
+            pid = whole(entry(info, "pid"))
+            if pid is not None:
+                used = entry(info, "mem_usage") or entry(info, "memory_usage", "vram_mem")
+                found.append(Process(gpu=index, pid=pid, name=str(entry(info, "name")), used_bytes=size(used, unit="B")))
+    return tuple(found) if rows else None
+
+
+def read_csv(text: str) -> tuple[dict[str, str], ...]:
+    """Return the rows of `--csv` output by column; text before the header, repeated headers and a last row that is cut off are skipped."""
+    header: list[str] | None = None
+    rows: list[dict[str, str]] = []
+    lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
+    for cells in csv.reader(lines):
+        if "gpu" in cells and cells[0] in {"gpu", "timestamp"}:
+            header = cells
+        elif header is not None and len(cells) == len(header):
+            rows.append(dict(zip(header, cells, strict=True)))
+    return tuple(rows)
+
+
+def hip_indices(listed: Sequence[ListedGpu]) -> dict[int, int]:
+    """Return amd-smi's indices to HIP's; empty where not all are told."""
+    told = {gpu.gpu: gpu.hip for gpu in listed if gpu.hip is not None}
+    return told if len(told) == len(listed) else {}
+
+
+def _indexed(rows: Sequence[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+    return [(index, row) for row in rows if (index := whole(row.get("gpu"))) is not None]
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value != "N/A" else None
+
+
+def _sku(row: dict[str, Any], device_ids: Mapping[int, str]) -> str | None:
+    told = _text(entry(row, "asic", "device_id")) or ""
+    if re.fullmatch(r"0x[0-9a-fA-F]{1,8}", told) and int(told, 16) in device_ids:
+        return device_ids[int(told, 16)]
+    names = {_text(entry(row, "asic", "market_name")) or "", _text(entry(row, "board", "product_name")) or ""}
+    words = {word.lower() for name in names for word in name.split()}
+    return next((sku for sku in sorted(set(device_ids.values())) if sku in words), None)

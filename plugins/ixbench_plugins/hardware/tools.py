@@ -1,0 +1,39 @@
+"""Asks a vendor's tool: no shell, a time-out, and None for everything but an answer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Ask = Callable[[Sequence[str]], str | None]
+    """Runs a command and returns what it printed; None = no such tool, or no answer."""
+
+LIMIT_S = 10.0
+"""A tool that talks to a driver which hangs does not return."""
+ROCM_BIN = Path("/opt/rocm/bin")
+"""Where ROCm's tools lie even if no PATH leads there."""
+
+
+def ask_tool(argv: Sequence[str]) -> str | None:
+    """Return what a tool prints, or None if it is not there, fails, or takes longer than 10 s."""
+    executable = shutil.which(argv[0]) or shutil.which(argv[0], path=str(ROCM_BIN))
+    if executable is None:
+        return None
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments of a vendor's tool
+            [executable, *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else None
