@@ -38,12 +38,12 @@ def site(tmp_path_factory, install):
 @pytest.fixture(scope="session")
 def make_shell(site, tmp_path_factory):
     """Return a maker of shells; whatever they leave running is ended with the session."""
-    cache = tmp_path_factory.mktemp("cache")
+    cache, state = tmp_path_factory.mktemp("cache"), tmp_path_factory.mktemp("state")
     made: list[Shell] = []
 
     def make(folder: Path, *sites: Path) -> Shell:
         path = os.pathsep.join(map(str, (site, *sites)))
-        made.append(Shell(folder=folder, env={"PYTHONPATH": path, "XDG_CACHE_HOME": str(cache)}))
+        made.append(Shell(folder=folder, env={"PYTHONPATH": path, "XDG_CACHE_HOME": str(cache), "XDG_STATE_HOME": str(state)}))
         return made[-1]
 
     yield make

@@ -18,15 +18,18 @@ from ixbench.launch.attach import attach
 from ixbench.launch.control import control_client
 from ixbench.launch.errors import EngineError
 from ixbench.launch.files import write_files
+from ixbench.launch.footprint import Footprint
 from ixbench.launch.ports import lease_ports
 from ixbench.launch.process import fill, port_names, start_process
 from ixbench.launch.ready import ReadyWait
 from ixbench.launch.record import LOG, LaunchRecord
 from ixbench.launch.registry import OWNER
+from ixbench.launch.scripts import check_scripts
 from ixbench.launch.scrub import scrub_log
 from ixbench.launch.stop import LaunchedProcesses, StopReport
 from ixbench.launch.tree import MARKER, ProcessTree
 from ixbench.model.launch import KEEP_VARIABLE, LOOPBACK
+from ixbench.model.prepare import prepared_argv
 from ixbench.model.result import Failure
 from ixbench.model.secrets import Redactor
 
@@ -37,8 +40,9 @@ if TYPE_CHECKING:
     import httpx
 
     from ixbench.host.contracts.runtime import Runtime
+    from ixbench.launch.flag_check import FlagCheck
     from ixbench.launch.gpu_gate import GpuGate
-    from ixbench.model.launch import LaunchPlan
+    from ixbench.model.launch import LaunchPlan, ProcessPlan
     from ixbench.model.signature import Signature
 
 _WATCH_S = 0.25
@@ -92,6 +96,7 @@ async def start_engine(
     redactor: Redactor | None = None,
     keep: Callable[[], bool] | None = None,
     gate: GpuGate | None = None,
+    flags: FlagCheck | None = None,
 ) -> AsyncIterator[RunningEngine]:
     """Start an engine, wait until it is ready, and end all of it when the block is left, however that happens.
 
@@ -102,11 +107,12 @@ async def start_engine(
     :param redactor: what else counts as secret; the plan's and the environment's own secrets always do.
     :param keep: asked when the block was left without an error; True leaves the engine running, for the user to end.
     :param gate: waits for the GPUs to be free before the start and after the end.
+    :param flags: asks the build which flags it has before it is started.
     :raises EngineError: if the engine can't be started, ends, does not get ready in time, or leaves something behind.
     """
     hidden = _redactor(plan, redactor)
     record = LaunchRecord(launch_id=launch_id, plan=plan, folder=folder, redactor=hidden)
-    start = _attached(record) if plan.url is not None else _launched(record, runtime, signatures, on_progress, keep)
+    start = _attached(record) if plan.url is not None else _launched(record, runtime, signatures, on_progress, keep, flags)
     try:
         if gate is not None:
             record.notes += await gate.wait_free(on_progress)
@@ -146,39 +152,48 @@ async def _launched(
     signatures: Sequence[Signature],
     on_progress: Callable[[float, str], None] | None,
     keep: Callable[[], bool] | None,
+    flags: FlagCheck | None,
 ) -> AsyncIterator[RunningEngine]:
     plan, hidden = record.plan, record.redactor
     folder = record.folder.absolute()
     log = _fresh_log(folder, record)
     tree = ProcessTree(marker=f"{record.launch_id}-{secrets.token_hex(8)}")
     place = await _place(record, runtime, tree.marker)
-    wrapped = [runtime.wrap(plan, process, place) for process in plan.processes]
+    check_scripts(plan.prepare)
+    if flags is not None:
+        if on_progress is not None:
+            on_progress(0.0, "asking the build which flags it has")
+        record.notes += flags.verdict(await flags.ask(plan, runtime, place, folder), plan)
+    wrapped = [runtime.wrap(plan, process, place) for process in _prepared(plan)]
     with lease_ports(port_names(wrapped, plan.files.values())) as lease:
-        launched = LaunchedProcesses(tree=tree, ports=lease.numbers, cleanup=lambda: runtime.cleanup(plan, place))
-        record.ports = dict(lease.numbers)
+        footprint = Footprint.begin(
+            marker=tree.marker,
+            launch_id=record.launch_id,
+            engine=plan.engine,
+            folder=folder,
+            ports=lease.numbers,
+            # A container has a temporary folder of its own, which goes with it.
+            with_tmp=not runtime.starts_images,
+            notes=record.notes,
+        )
+        cleanup = runtime.cleanup(plan, place)
+        launched = LaunchedProcesses(tree=tree, ports=lease.numbers, cleanup=lambda: cleanup, on_closed=footprint.end)
+        record.ports, record.tmp = dict(lease.numbers), footprint.entry.tmp
         running: RunningEngine | None = None
         clean_exit = False
         try:
-            progress = None if on_progress is None else _redacted_progress(on_progress, hidden)
             waiting = ReadyWait(
                 plan=plan,
                 launched=launched,
                 log=log,
                 signatures=signatures,
-                on_progress=progress,
+                on_progress=None if on_progress is None else _redacted_progress(on_progress, hidden),
                 inside=lambda process: runtime.pids(plan, process.plan, place, ask),
                 notes=record.notes,
             )
-            model = plan.served_model
             write_files(plan.files, ports=lease.numbers, folder=folder)
-            for planned, process_plan in zip(plan.processes, wrapped, strict=True):
-                process = start_process(
-                    process_plan, marker=tree.marker, ports=lease.numbers, folder=folder, log=log, keep=keep is not None
-                )
-                launched.add(process)
-                record.add_process(process, planned, [fill(part, ports=lease.numbers, folder=folder) for part in planned.argv])
-                record.write()
-                model = await waiting.for_process(process, model)
+            start = _Start(record=record, footprint=footprint, launched=launched, waiting=waiting, log=log, kept=keep is not None)
+            model = await start.all_of(wrapped)
             url = f"http://{LOOPBACK}:{lease.numbers[wrapped[-1].readiness.port]}"
             record.url, record.model, record.ready_s = url, model, time.monotonic() - waiting.began
             record.write()
@@ -194,7 +209,7 @@ async def _launched(
                     model=model,
                     client=client,
                     pids=launched.pids,
-                    end_command=_end_command(launched, runtime.cleanup(plan, place)),
+                    end_command=_end_command(launched, cleanup),
                     log=log,
                     started_s=record.ready_s,
                     notes=tuple(record.notes),
@@ -206,6 +221,7 @@ async def _launched(
             record.failure = None if running is None else running.failure()
             if clean_exit and record.failure is None and keep is not None and keep():
                 launched.leave()
+                footprint.keep()
                 record.notes.append("left running, as [run] keep_engine asks")
                 record.write()
             else:
@@ -217,6 +233,42 @@ async def _launched(
                     record.write()
         if clean_exit and launched.report is not None and not launched.report.clean:
             raise EngineError(_left_behind(record, launched.report))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """Starting the processes of one launch."""
+
+    record: LaunchRecord
+    footprint: Footprint
+    launched: LaunchedProcesses
+    waiting: ReadyWait
+    log: Path
+    kept: bool
+    """Whether the user may want the engine to outlive us."""
+
+    async def all_of(self, wrapped: Sequence[ProcessPlan]) -> str | None:
+        """Start each process when the one before is ready; return the model's served name, where that had to be asked or was given."""
+        plan, ports, folder = self.record.plan, self.launched.ports, self.record.folder.absolute()
+        marker = {MARKER: self.launched.tree.marker, OWNER: str(self.footprint.entry.owner)}
+        inherited = {**marker, **({KEEP_VARIABLE: "1"} if self.kept else {})}
+        model = plan.served_model
+        for planned, process_plan in zip(plan.processes, wrapped, strict=True):
+            equipped = self.footprint.equip(process_plan)
+            process = start_process(equipped, inherited=inherited, ports=ports, folder=folder, log=self.log)
+            self.launched.add(process)
+            self.footprint.started(process.pid, self.launched.cleanup())
+            argv = [fill(part, ports=ports, folder=folder) for part in planned.argv]
+            self.record.add_process(process, self.footprint.equip(planned), argv)
+            self.record.write()
+            model = await self.waiting.for_process(process, model)
+        return model
+
+
+def _prepared(plan: LaunchPlan) -> tuple[ProcessPlan, ...]:
+    """Return the processes; the server's first runs the prepare steps."""
+    *sidecars, server = plan.processes
+    return (*sidecars, replace(server, argv=prepared_argv(server.argv, plan.prepare)))
 
 
 async def _place(record: LaunchRecord, runtime: Runtime, marker: str) -> Place:

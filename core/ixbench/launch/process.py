@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ixbench.launch.errors import EngineError
-from ixbench.launch.tree import MARKER
-from ixbench.model.launch import KEEP_VARIABLE
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
@@ -74,13 +72,13 @@ class RunningProcess:
 
 
 def start_process(
-    plan: ProcessPlan, *, marker: str, ports: Mapping[str, int], folder: Path, log: Path, keep: bool = False
+    plan: ProcessPlan, *, inherited: Mapping[str, str], ports: Mapping[str, int], folder: Path, log: Path
 ) -> RunningProcess:
     """Start a process in a session of its own; its output is appended to the log as raw bytes.
 
-    The environment is ours, plus the planned variables, plus the marker by which every descendant can be found.
+    The environment is ours, plus the planned variables, plus those that every process of the launch gets.
 
-    :param keep: tell the process, by a variable, that it may have to outlive us.
+    :param inherited: among them the marker by which every descendant can be found.
     :raises EngineError: if the command cannot be started.
     """
     argv = tuple(fill(part, ports=ports, folder=folder) for part in plan.argv)
@@ -92,7 +90,7 @@ def start_process(
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **planned, MARKER: marker, **({KEEP_VARIABLE: "1"} if keep else {})},
+                env={**os.environ, **planned, **inherited},
                 start_new_session=True,
             )
     except OSError as error:

@@ -14,6 +14,7 @@ from ixbench.launch.control import control_client, describe_error, describe_resp
 from ixbench.launch.diagnose import describe_exit, explain
 from ixbench.launch.errors import EngineError
 from ixbench.launch.log import last_line
+from ixbench.launch.scripts import prepare_failure
 from ixbench.model.launch import LOOPBACK
 from ixbench.model.result import Failure
 
@@ -82,6 +83,8 @@ class ReadyWait:
             code = process.exit_code()
             if code is not None:
                 seconds = time.monotonic() - self.began
+                if (failed := prepare_failure(self.plan, code, self.log)) is not None:
+                    return failed
                 cause = f"Process '{process.name}' of engine {engine} ended after {seconds:.1f} s ({describe_exit(code)})."
                 return explain(self.log, self.signatures, engine=engine, code="engine_exited", cause=cause, exit_code=code)
         return None

@@ -42,6 +42,8 @@ class LaunchRecord:
     started: str = field(default_factory=_now)
     """UTC."""
     ports: dict[str, int] = field(default_factory=dict)
+    tmp: str | None = None
+    """The launch's own temporary folder, removed when it has ended."""
     processes: list[dict[str, Any]] = field(default_factory=list)
     url: str | None = None
     model: str | None = None
@@ -109,6 +111,8 @@ class LaunchRecord:
             "model": self.model,
             "processes": self.processes,
             "ports": self.ports,
+            "tmp": self.tmp,
+            "prepare": [asdict(step) for step in self.plan.prepare],
             "started": self.started,
             "ready_s": self.ready_s,
             "stopped": self.stopped,

@@ -67,6 +67,8 @@ class LaunchedProcesses:
     processes: list[RunningProcess] = field(default_factory=list)
     cleanup: Callable[[], tuple[tuple[str, ...], ...]] = field(default=lambda: ())
     """Returns the runtime's commands that remove what signals don't reach; run between TERM and KILL."""
+    on_closed: Callable[[StopReport], None] = field(default=lambda _: None)
+    """Told once how the launch ended, on whatever way it did."""
     report: StopReport | None = None
     """Set once stopped."""
     _failures: list[str] = field(default_factory=list)
@@ -179,4 +181,5 @@ class LaunchedProcesses:
             cleanup_failures=tuple(self._failures),
         )
         atexit.unregister(self.kill_now)
+        self.on_closed(self.report)
         return self.report

@@ -110,3 +110,10 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "launches" / "test"
     made.mkdir(parents=True)
     return made
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give each test a registry of its own; return its folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "ixbench" / "launches"

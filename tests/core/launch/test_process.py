@@ -11,7 +11,7 @@ from ixbench.model.launch import ProcessPlan
 
 
 def start(plan, folder):
-    return start_process(plan, marker="m", ports={"http": 20_001}, folder=folder, log=folder / "engine.log")
+    return start_process(plan, inherited={"IXBENCH_LAUNCH": "m"}, ports={"http": 20_001}, folder=folder, log=folder / "engine.log")
 
 
 def test_placeholders_are_filled_and_other_braces_left_alone():

@@ -62,7 +62,7 @@ def launch(folder, *processes):
     log = folder / "engine.log"
     log.touch()
     for process in processes:
-        launched.add(start_process(process, marker=tree.marker, ports=lease.numbers, folder=folder, log=log))
+        launched.add(start_process(process, inherited={MARKER: tree.marker}, ports=lease.numbers, folder=folder, log=log))
     lease.release()
     return launched, log
 
@@ -169,7 +169,7 @@ from ixbench.model.launch import ProcessPlan
 folder = Path(sys.argv[1])
 launched = LaunchedProcesses(tree=ProcessTree(marker=sys.argv[2]), ports={{}})
 plan = ProcessPlan(name="server", argv=("{{python}}", "-c", {RUNAWAY!r}))
-launched.add(start_process(plan, marker=sys.argv[2], ports={{}}, folder=folder, log=folder / "engine.log"))
+launched.add(start_process(plan, inherited={{"IXBENCH_LAUNCH": sys.argv[2]}}, ports={{}}, folder=folder, log=folder / "engine.log"))
 while "up" not in (folder / "engine.log").read_text():
     pass
 raise RuntimeError("the run loop crashed")

@@ -1,0 +1,80 @@
+"""What a launch has on this machine beside its processes: its entry in the registry and its temporary folder; both go when it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ixbench.launch.registry import Birth, Owner, Registration, register, unregister
+from ixbench.launch.tmp import REASON, VARIABLE, make_tmp, remove_tmp
+from ixbench.model.deployment import EnvVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ixbench.launch.stop import StopReport
+    from ixbench.model.launch import ProcessPlan
+
+
+@dataclass(slots=True, kw_only=True)
+class Footprint:
+    """Of one launch; `begin` it before the first process starts."""
+
+    entry: Registration
+    notes: list[str] = field(default_factory=list)
+    """What could not be written or removed."""
+
+    @classmethod
+    def begin(
+        cls, *, marker: str, launch_id: str, engine: str, folder: Path, ports: Mapping[str, int], with_tmp: bool, notes: list[str]
+    ) -> Footprint:
+        """Make the temporary folder, where one is wanted, and register the launch. What this machine refuses becomes a note."""
+        tmp: str | None = None
+        if with_tmp:
+            try:
+                tmp = str(make_tmp(marker))
+            except OSError as error:
+                notes.append(f"no temporary folder of its own: {error}")
+        entry = Registration(
+            marker=marker, launch_id=launch_id, engine=engine, folder=str(folder), owner=Owner.me(), ports=tuple(ports.values()), tmp=tmp
+        )
+        made = cls(entry=entry, notes=notes)
+        made._write()
+        return made
+
+    def equip(self, process: ProcessPlan) -> ProcessPlan:
+        """Return a process that uses the temporary folder, unless its plan names another."""
+        if self.entry.tmp is None or VARIABLE in process.env:
+            return process
+        return replace(process, env={**process.env, VARIABLE: EnvVar(value=self.entry.tmp, reason=REASON, origin="ixbench")})
+
+    def started(self, pid: int, cleanup: tuple[tuple[str, ...], ...]) -> None:
+        """Take down a process that was started.
+
+        :param cleanup: what ends the launch where signals don't reach.
+        """
+        self.entry = replace(self.entry, processes=(*self.entry.processes, Birth.of(pid)), cleanup=cleanup)
+        self._write()
+
+    def keep(self) -> None:
+        """Take down that the launch goes on because the user wants it to; its folder stays."""
+        self.entry = replace(self.entry, kept=True)
+        self._write()
+
+    def end(self, report: StopReport) -> None:
+        """Remove what is ours; where something of the launch is left, all stays on record for `ixbench doctor --clean`."""
+        if report.left_pids or report.cleanup_failures:
+            return
+        problem = remove_tmp(Path(self.entry.tmp), self.entry.marker) if self.entry.tmp is not None else None
+        if problem is not None:
+            self.notes.append(problem)
+        else:
+            unregister(self.entry.marker)
+
+    def _write(self) -> None:
+        problem = register(self.entry)
+        if problem is not None:
+            note = f"this launch is not registered, so `ixbench doctor` would find it by its processes only: {problem}"
+            if note not in self.notes:
+                self.notes.append(note)
