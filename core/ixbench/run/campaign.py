@@ -19,6 +19,7 @@ from ixbench.plan.select import select_points
 from ixbench.plan.show import counted, plan_notes
 from ixbench.report.load import load_run
 from ixbench.report.write import terminal_columns, write_reports
+from ixbench.run.gpu_preflight import check_gpus
 from ixbench.run.interrupt import interruptible
 from ixbench.run.loop import RunLoop
 from ixbench.run.measured import TRACES
@@ -122,6 +123,7 @@ def _check(campaign: Campaign, plan: Plan, points: Sequence[Point], host: Host, 
     """Refuse what cannot run, and return the ids of the points that will be simulated."""
     simulated = simulated_points(plan, points, host, where=campaign.where, everything=simulate)
     check_runnable(plan, points, host, where=campaign.where)
+    check_gpus(plan, [point for point in points if point.id not in simulated], host, os.environ, where=campaign.where)
     return simulated
 
 
