@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.host.source import describe
 from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
+from ixbench.model.price import HOST_VENDOR
 from ixbench.run.replica import simulation_of
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ _ADVICE = (
     'run it where they are, set absent = "simulate" (or --simulate) to see what a model of the engine makes of it, '
     "or measure a running server with --attach URL"
 )
-HOST_VENDOR = "any"
-"""Vendor of the SKU that is the machine itself: it is always there."""
 
 
 def simulated_points(plan: Plan, points: Sequence[Point], host: Host, *, where: str, everything: bool) -> frozenset[str]:
@@ -82,6 +81,7 @@ def check_runnable(plan: Plan, points: Sequence[Point], host: Host, *, where: st
     if faults:
         raise InputError(faults.values())
 
+
 def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated: frozenset[str], host: Host) -> None:
     """Refuse `--profile` for a point whose engine cannot be profiled, or which is not to be measured now.
 
@@ -106,7 +106,6 @@ def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated:
                 allowed=f"points of {', '.join(able)}" if able else "no engine that is installed here has one",
             )
         )
-
 
 
 def check_files(campaign: Campaign, plan: Plan, host: Host) -> None:
@@ -134,7 +133,7 @@ def _absence(hardware: HardwareSpec, host: Host) -> str | None:
     """Return what this machine lacks, in words, or None if it has all that is wanted."""
     if hardware.sku is None:
         return None
-    sku = next((row for book in host.hardware() for row in book.skus() if row.sku == hardware.sku), None)
+    sku = host.sku(hardware.sku)
     if sku is None or sku.vendor == HOST_VENDOR:
         return None
     found = Counter(gpu.sku or gpu.name for book in host.hardware() for gpu in book.detect())
