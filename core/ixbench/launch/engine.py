@@ -18,6 +18,7 @@ from ixbench.launch.attach import attach
 from ixbench.launch.control import control_client
 from ixbench.launch.errors import EngineError
 from ixbench.launch.files import write_files
+from ixbench.launch.flag_check import check_flags
 from ixbench.launch.footprint import Footprint
 from ixbench.launch.ports import lease_ports
 from ixbench.launch.process import fill, port_names, start_process
@@ -112,7 +113,7 @@ async def start_engine(
     """
     hidden = _redactor(plan, redactor)
     record = LaunchRecord(launch_id=launch_id, plan=plan, folder=folder, redactor=hidden)
-    start = _attached(record) if plan.url is not None else _launched(record, runtime, signatures, on_progress, keep, flags)
+    start = _attached(record) if plan.url is not None else _launched(record, runtime, signatures, on_progress, keep, flags=flags)
     try:
         if gate is not None:
             record.notes += await gate.wait_free(on_progress)
@@ -152,6 +153,7 @@ async def _launched(
     signatures: Sequence[Signature],
     on_progress: Callable[[float, str], None] | None,
     keep: Callable[[], bool] | None,
+    *,
     flags: FlagCheck | None,
 ) -> AsyncIterator[RunningEngine]:
     plan, hidden = record.plan, record.redactor
@@ -160,10 +162,7 @@ async def _launched(
     tree = ProcessTree(marker=f"{record.launch_id}-{secrets.token_hex(8)}")
     place = await _place(record, runtime, tree.marker)
     check_scripts(plan.prepare)
-    if flags is not None:
-        if on_progress is not None:
-            on_progress(0.0, "asking the build which flags it has")
-        record.notes += flags.verdict(await flags.ask(plan, runtime, place, folder), plan)
+    record.notes += await check_flags(flags, plan, runtime, place, on_progress=on_progress)
     wrapped = [runtime.wrap(plan, process, place) for process in _prepared(plan)]
     with lease_ports(port_names(wrapped, plan.files.values())) as lease:
         footprint = Footprint.begin(

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ixbench.host.source import describe
 from ixbench.launch.control import request_headers
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
+from ixbench.launch.flag_check import FlagCheck
+from ixbench.launch.gpu_gate import gate_for
 from ixbench.model.errors import IxbenchError
 from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, PointStarted
 from ixbench.replay.floor import measure_floor
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
-from ixbench.run.bench import output_rate
 from ixbench.run.asking import as_asked, reset_cache
+from ixbench.run.bench import output_rate
 from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
 from ixbench.run.state import FINAL_PHASES, STAGE_OF_VERDICT
 from ixbench.store.header import ClientFacts
@@ -29,8 +32,9 @@ if TYPE_CHECKING:
     from ixbench.campaign.campaign import Campaign
     from ixbench.host.host import Host
     from ixbench.launch.engine import RunningEngine
-    from ixbench.model.point import Launch, Point
+    from ixbench.launch.flag_check import HelpText
     from ixbench.model.engine_metrics import CacheReset
+    from ixbench.model.point import Launch, Point
     from ixbench.model.result import Failure, PointResult
     from ixbench.model.secrets import Redactor
     from ixbench.run.interrupt import Interruption
@@ -44,7 +48,6 @@ _TELL_S = 60.0
 """How often a run that nobody sees live says how far it is."""
 
 
-@dataclass(slots=True, kw_only=True)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cache:
     """What became of the prefix cache before a point."""
@@ -54,6 +57,7 @@ class _Cache:
     trouble: str | None = None
 
 
+@dataclass(slots=True, kw_only=True)
 class RunLoop:
     """One run over what is left of a plan."""
 
@@ -66,15 +70,17 @@ class RunLoop:
     redactor: Redactor
     until: Callable[[Sequence[PointResult]], bool] | None = None
     """Asked after each point whether the rest is not worth measuring."""
-    results: list[PointResult] = field(default_factory=list)
     profile: str | None = None
     """Id of the point during which the server's own profiler is to run."""
+    results: list[PointResult] = field(default_factory=list)
     """What this run has sealed, in order."""
     _last: Launch | None = None
     _floor_s: float | None = None
     """What the client itself adds to every TTFT."""
     _tries: Counter[str] = field(default_factory=Counter)
     _launch_tries: Counter[str] = field(default_factory=Counter)
+    _help_texts: dict[tuple[str | None, ...], HelpText] = field(default_factory=dict)
+    """What builds said when they were asked for their flags."""
 
     async def run(self, launches: Sequence[tuple[Launch, Sequence[Point]]]) -> None:
         """Measure the points; returns early where the user asked to stop or `until` says so.
@@ -121,6 +127,7 @@ class RunLoop:
         def progress(_seconds: float, line: str) -> None:
             state.detail = line
 
+        flags = self._flag_check(launch, first)
         try:
             start = start_engine(
                 launch.id,
@@ -130,6 +137,13 @@ class RunLoop:
                 signatures=self.host.signatures(),
                 on_progress=progress,
                 redactor=self.redactor,
+                gate=gate_for(
+                    launch.plan,
+                    self.host.sku(first.deployment.hardware.sku),
+                    first.deployment.hardware.gpus,
+                    self.host.hardware(),
+                ),
+                flags=flags,
                 keep=(lambda: not queue and not self.interruption.asked)
                 if launch is self._last and self.campaign.run.keep_engine
                 else None,
@@ -140,8 +154,11 @@ class RunLoop:
                     state.detail = ""
                     self.host.emit(LaunchReady(launch_id=launch.id, plan=launch.plan, url=engine.url, seconds=engine.started_s))
                     facts = await self._ask_provenance(launch, engine, first)
+                    if flags is not None and (digest := flags.sha256) is not None:
+                        facts["help_sha256"] = digest
                     immune()
                     async with HttpChannel(self._target(launch, engine, first), redactor=self.redactor) as channel:
+                        fresh = bool(launch.plan.processes)
                         while queue and not self._over and engine.failure() is None:
                             cache = _Cache() if fresh else await self._empty_cache(launch, engine, queue[0], facts)
                             if self._over or (cache.reset == "needs_restart" and tried and launch.plan.processes):
@@ -152,9 +169,7 @@ class RunLoop:
                         # Ready and dead before the first request: starting it again and again would never end.
                         raise EngineError(died)  # noqa: TRY301 - told and counted as a start that failed, which it is
             if self._kept(launch) and not queue and engine.pids:
-                        fresh = bool(launch.plan.processes)
-                pids = ", ".join(map(str, engine.pids))
-                self.view.say(f"{launch.id}: left running at {engine.url} as {engine.model}; end it with: kill {pids}")
+                self.view.say(f"{launch.id}: left running at {engine.url} as {engine.model}; end it with: {engine.end_command}")
         except EngineError as error:
             if self.interruption.asked and not ready:
                 return
@@ -164,6 +179,16 @@ class RunLoop:
                 self.view.say(f"{launch.id}: {error.failure.cause} {error.failure.fix}")
             else:
                 self._launch_failed(launch, queue, error.failure)
+
+    def _flag_check(self, launch: Launch, point: Point) -> FlagCheck | None:
+        """Return how the build is asked for its flags, or None where it is not started by us or its adapter knows no such command."""
+        adapter = self.host.engine(launch.plan.engine)
+        try:
+            command = adapter.help_command(point.deployment) if launch.plan.processes else None
+        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+            self.view.say(f"{launch.id}: flags unverified: {self.host.source_of(adapter)}: help_command: {describe(error)}")
+            return None
+        return None if command is None else FlagCheck(command=command, check=adapter.check_help, known=self._help_texts)
 
     def _kept(self, launch: Launch) -> bool:
         return launch is self._last and self.campaign.run.keep_engine
@@ -180,19 +205,6 @@ class RunLoop:
             with self.folder.start_point(point.id) as writer:
                 self._seal(job, failed_point(job, failure), writer, seconds=None)
 
-    async def _one_point(
-        self,
-        launch: Launch,
-        queue: deque[Point],
-        engine: RunningEngine,
-        channel: HttpChannel,
-        *,
-        facts: Mapping[str, object],
-        cache: _Cache,
-    ) -> None:
-        point = queue[0]
-        job = replace(self._job(launch, point, facts), cache_reset=cache.reset, cache_note=cache.trouble)
-        began = time.monotonic()
     async def _empty_cache(self, launch: Launch, engine: RunningEngine, point: Point, facts: Mapping[str, object]) -> _Cache:
         """Empty the prefix cache before a point, so that it finds nothing of the one before."""
         state = self.state.points[point.id]
@@ -210,6 +222,19 @@ class RunLoop:
         state.detail = ""
         return _Cache(reset=reset, trouble=trouble)
 
+    async def _one_point(
+        self,
+        launch: Launch,
+        queue: deque[Point],
+        engine: RunningEngine,
+        channel: HttpChannel,
+        *,
+        facts: Mapping[str, object],
+        cache: _Cache,
+    ) -> None:
+        point = queue[0]
+        job = replace(self._job(launch, point, facts), cache_reset=cache.reset, cache_note=cache.trouble)
+        began = time.monotonic()
         self.host.emit(PointStarted(point_id=point.id))
         with self.folder.start_point(point.id) as writer:
             try:
@@ -250,13 +275,13 @@ class RunLoop:
             facts=facts,
             changed=self.view.changed,
             floor_s=self._floor_s,
+            profile=point.id == self.profile,
         )
 
     async def _measure_floor(self) -> None:
         """Find out what the client itself adds, and keep it; a machine where that fails can still measure."""
         try:
             floor = await measure_floor(requests=_FLOOR_REQUESTS)
-            profile=point.id == self.profile,
         except IxbenchError as error:
             self.view.say(f"note: {error}")
             return

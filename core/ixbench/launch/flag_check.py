@@ -1,0 +1,119 @@
+"""Flags of a launch against the help text of the very build that it starts: asked once for each build, before anything is loaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ixbench.host.source import describe
+from ixbench.launch.errors import EngineError
+from ixbench.launch.process import fill
+from ixbench.launch.tree import MARKER
+from ixbench.model.launch import ProcessPlan
+from ixbench.model.result import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ixbench.host.contracts.runtime import Place, Runtime
+    from ixbench.model.launch import Finding, LaunchPlan
+
+HELP_LIMIT_S = 180.0
+"""Engines import themselves before they print their help: 10 to 15 s of CPU time, much more wall time on a busy machine."""
+_LONGEST_TEXT = 4 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpText:
+    """What a build said when it was asked for its flags."""
+
+    text: str | None = None
+    """None = it could not be asked."""
+    trouble: str = ""
+    """Why not."""
+
+    @property
+    def sha256(self) -> str | None:
+        """Hash of the text: equal builds print equal texts."""
+        return None if self.text is None else sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(slots=True, kw_only=True)
+class FlagCheck:
+    """How a launch's flags are checked."""
+
+    command: tuple[str, ...]
+    """Prints the help text, where the server would run."""
+    check: Callable[[str, LaunchPlan], Iterable[Finding]]
+    """Says what the text tells of a plan; pure."""
+    known: dict[tuple[str | None, ...], HelpText]
+    """What builds said before, by what identifies them; filled in here, shared by all launches of a run."""
+    sha256: str | None = None
+    """Of the text that this launch's build printed, once it was asked."""
+
+
+async def check_flags(
+    asked: FlagCheck | None, plan: LaunchPlan, runtime: Runtime, place: Place, *, on_progress: Callable[[float, str], None] | None = None
+) -> list[str]:
+    """Ask the build that a plan starts for its flags, and return notes; a build that cannot be asked is started all the same.
+
+    :param asked: how; None where there is nothing to ask.
+    :raises EngineError: if the build has not what the launch needs.
+    """
+    if asked is None:
+        return []
+    key = (runtime.name, plan.image if runtime.starts_images else None, *asked.command)
+    if key not in asked.known:
+        if on_progress is not None:
+            on_progress(0.0, "asking the build which flags it has")
+        asked.known[key] = await _ask(asked.command, plan, runtime, place)
+    said = asked.known[key]
+    asked.sha256 = said.sha256
+    if said.text is None:
+        return [f"flags unverified: {' '.join(asked.command)} {said.trouble}"]
+    try:
+        found = list(asked.check(said.text, plan))
+    except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        return [f"flags unverified: the adapter cannot read what {' '.join(asked.command)} prints: {describe(error)}"]
+    errors = [finding for finding in found if finding.level == "error"]
+    if errors:
+        raise EngineError(
+            Failure(
+                code=errors[0].code,
+                cause="; ".join(finding.text for finding in errors),
+                fix=f"{' '.join(asked.command)} prints what this build knows.",
+                evidence=tuple(finding.text for finding in errors),
+            )
+        )
+    return [finding.text for finding in found]
+
+
+async def _ask(command: tuple[str, ...], plan: LaunchPlan, runtime: Runtime, place: Place) -> HelpText:
+    """Run the command where the server would run, in its environment."""
+    planned = plan.server.env if plan.server is not None else {}
+    process = runtime.wrap(plan, ProcessPlan(name="help", argv=command, env=planned), place)
+    folder = Path(place.folder)
+    argv = [fill(part, ports={}, folder=folder) for part in process.argv]
+    env = {name: fill(variable.value, ports={}, folder=folder) for name, variable in process.env.items()}
+    return await _printed(argv, {**env, MARKER: place.marker})
+
+
+async def _printed(argv: list[str], env: Mapping[str, str]) -> HelpText:
+    try:
+        with anyio.fail_after(HELP_LIMIT_S):
+            done = await anyio.run_process(
+                argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, env={**os.environ, **env}, start_new_session=True
+            )
+    except TimeoutError:
+        return HelpText(trouble=f"did not end within {HELP_LIMIT_S:g} s")
+    except (OSError, ValueError) as error:
+        return HelpText(trouble=f"cannot be run: {(error.strerror if isinstance(error, OSError) else None) or error}")
+    if done.returncode != 0:
+        return HelpText(trouble=f"ended with status {done.returncode}")
+    return HelpText(text=done.stdout[:_LONGEST_TEXT].decode("utf-8", errors="replace"))
