@@ -83,6 +83,21 @@ def asked_lengths_are_hit(records):
     assert all(abs(record.usage_input - record.input_asked) <= max(0.01 * record.input_asked, 8) for record in records)
 
 
+def counted_is_what_was_answered(result, profile):
+    """Hold the server's own counters over the measured phase against the usage of its requests: warm-up and probes are outside."""
+    window = result["provenance"]["measurement"]["engine_window"]
+    delta = window["delta"]
+    assert delta["prompt_tokens"] == sum(record.usage_input for record in profile)
+    assert delta["generation_tokens"] == sum(record.usage_output for record in profile)
+    assert delta["prefix_cache_hits"] == sum(record.usage_cached for record in profile)
+    assert (window["reset"], delta["drafts"]) == (False, 0)
+    assert window["maximum"]["running"] <= result["identity"]["concurrency"]
+    shares = result["metrics"]["cache_hit_share"]
+    assert shares["server"] == pytest.approx(shares["measured"])
+    assert not {"metrics_missing", "engine_restarted"} & {reason["code"] for reason in result["verdict"]["reasons"]}
+    assert result["provenance"]["collector_failures"] == {}
+
+
 def test_a_launched_engine_serves_all_its_points_and_is_gone(shell):
     shell.write("campaign.toml", f'{FIXED}[[deployment]]\nengine = "llamacpp"\nconcurrency = [1, 4]\n{TINY}')
     done = shell.run("run", "campaign.toml")
@@ -95,6 +110,7 @@ def test_a_launched_engine_serves_all_its_points_and_is_gone(shell):
         asked_lengths_are_hit(records)
         assert result["identity"]["engine_version"]
         assert result["failure"] is None
+        counted_is_what_was_answered(result, [record for record in records if record.phase == "profile"])
     (path,) = done.folder.glob("launches/*/launch.json")
     launch = json.loads(path.read_text())
     assert (launch["stop"]["left_pids"], launch["stop"]["busy_ports"], launch["failure"]) == ([], [], None)

@@ -7,6 +7,7 @@ import pytest
 
 from ixbench.host.load import load_host
 from ixbench.measure.point import measure
+from ixbench.model.engine_metrics import EngineWindow
 from ixbench.testing.records import sample_measurement, sample_record
 from ixbench_plugins.metrics import METRICS
 
@@ -18,6 +19,7 @@ SUMMARIES = [*TIMES, *LATENESS, *SPEEDS]
 COUNTS = ["input_tokens", "output_tokens", "cached_tokens"]
 RATES = ["throughput_tok_s_gpu", "throughput_tok_s"]
 NUMBERS = ["span_s", "requests_per_s", "concurrency_mean", "failed_share", "length_error_share", "bundled_share", "ttft_bound_share"]
+COUNTED = ["preemption_count", "kv_usage_max_share", "requests_running_max", "requests_waiting_max"]
 
 
 def ten(**changes):
@@ -53,7 +55,7 @@ def test_every_metric_says_what_it_is():
 
 
 def test_the_shapes_of_point_json(metrics):
-    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *NUMBERS, "cache_hit_share", "acceptance_length"}
+    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *NUMBERS, *COUNTED, "cache_hit_share", "acceptance_length"}
     for name in SUMMARIES:
         assert metrics[name] is None or list(metrics[name]) == PARTS, name
     for name in COUNTS:
@@ -137,3 +139,34 @@ def test_a_task_is_a_tree_whose_requests_all_succeeded():
     ]
     times = measure(sample_measurement(records), METRICS)["task_time_s"]
     assert (times["n"], times["mean"]) == (1, 5.82)
+
+
+def counted(delta, maximum=(), **changes):
+    window = EngineWindow(delta=delta, maximum=dict(maximum), scrapes=2)
+    return measure(ten(engine_window=window, **changes), METRICS)
+
+
+def test_cache_hits_by_the_servers_own_counters():
+    delta = {"prefix_cache_hits": 600.0, "prefix_cache_queries": 1000.0, "external_cache_hits": 100.0}
+    shares = counted(delta)["cache_hit_share"]
+    assert (shares["server"], shares["external"]) == (0.6, 0.1)
+    assert counted({"prefix_cache_hits": 0.0, "prefix_cache_queries": 0.0})["cache_hit_share"]["server"] is None
+
+
+def test_acceptance_is_that_of_the_window_else_what_the_engine_reports():
+    delta = {"accepted_tokens": 275.0, "drafts": 100.0}
+    found = counted(delta, acceptance_configured=3.75, acceptance_reported=3.0)["acceptance_length"]
+    assert (found["configured"], found["realised"]) == (3.75, 3.75)
+    assert counted({}, acceptance_reported=3.0)["acceptance_length"]["realised"] == 3.0
+    assert counted({"accepted_tokens": 0.0, "drafts": 0.0})["acceptance_length"]["realised"] is None
+
+
+def test_tokens_a_chunk_tell_the_steps_where_one_chunk_is_one():
+    rows = [sample_record("a", chunks=5, chunk_tokens=3), sample_record("b", chunks=1, chunk_tokens=9), sample_record("c", chunks=0)]
+    assert measure(sample_measurement(rows), METRICS)["acceptance_length"]["per_chunk"] == 14 / 4
+
+
+def test_gauges_are_the_largest_of_all_readings():
+    found = counted({"preemptions": 2.0}, maximum={"kv_usage": 0.9, "running": 8.0})
+    names = ("preemption_count", "kv_usage_max_share", "requests_running_max", "requests_waiting_max")
+    assert [found[name] for name in names] == [2.0, 0.9, 8.0, None]

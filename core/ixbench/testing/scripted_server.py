@@ -84,7 +84,7 @@ class ScriptedServer:
         self.url = ""
         self.log: list[dict[str, Any]] = []
         """Every completion request: number, connection, path, headers, body, received_ns, prompt_tokens."""
-        self.totals = {"requests": 0, "prompt_tokens": 0, "generation_tokens": 0, "connections": 0, "running": 0}
+        self.totals = {"requests": 0, "prompt_tokens": 0, "generation_tokens": 0, "connections": 0, "profiled": 0, "running": 0}
         self._server: asyncio.Server | None = None
         self._ready_at = 0.0
         self._blocks: set[int] = set()
@@ -148,6 +148,12 @@ class ScriptedServer:
             status, body = 200, json.dumps({"object": "list", "data": [{"id": self.options.model, "object": "model"}]}).encode()
         elif path == "/metrics":
             status, kind, body = 200, "text/plain; version=0.0.4", self._metrics()
+        elif request.method == "POST" and path == "/reset_prefix_cache":
+            self._blocks.clear()
+            status, body = 200, b'{"success": true}'
+        elif request.method == "POST" and path in {"/start_profile", "/stop_profile"}:
+            self.totals["profiled"] += path == "/start_profile"
+            status, body = 200, b"{}"
         elif path == "/log":
             status, body = 200, json.dumps(self.log).encode()
         await _send_plain(writer, status, body, {"content-type": kind})

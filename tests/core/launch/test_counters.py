@@ -1,10 +1,10 @@
-"""The window of an engine's counters, on the scripted server's page: what is inside, what is not, and what is known where a page is not there."""
+"""The window of an engine's counters, on the scripted server's page."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 
@@ -70,7 +70,7 @@ async def test_a_window_waits_until_the_counters_stand_still(reader, server):
     await reader.begin()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(late)
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         await reader.end()
     assert reader.window().delta == {"generation_tokens": 3.0}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from itertools import count
 
+import anyio
 import pytest
 
 from ixbench.model.schedule import Edge
@@ -309,3 +311,44 @@ def test_only_turns_that_are_played_are_made(replay, phase, session, turn):
 def test_a_record_says_which_blocks_a_cache_could_hold(replay, phase, session, turn):
     done = replay(phase([session("a", turn(prompt_blocks=9, hit_blocks=7))]))
     assert (done.records[0].prompt_blocks, done.records[0].hit_blocks) == (9, 7)
+
+
+class TestAroundTheMeasuredPhase:
+    @pytest.fixture
+    def around(self):
+        """Return a factory of context managers that note the moments, and how long each end takes."""
+
+        class Around:
+            def __init__(self):
+                self.heard = []
+
+            @asynccontextmanager
+            async def __call__(self):
+                self.heard.append("before")
+                await anyio.sleep(0.5)
+                yield
+                self.heard.append("after")
+                await anyio.sleep(0.25)
+
+        return Around()
+
+    @pytest.fixture
+    def two(self, phase, session, turn):
+        """Return a function that makes a phase of two requests at once."""
+        return lambda name: phase([session(f"{name}{n}", turn()) for n in range(2)], lanes=2, name=name)
+
+    def test_nothing_is_in_flight_at_either_end(self, replay, two, memory_channel, around):
+        done = replay(two("warmup"), two("profile"), two("drain"), channel=memory_channel(takes_ms=100), around=around)
+        assert around.heard == ["before", "after"]
+        moments = {name[:-1]: moment for name, _, moment in done.times()}
+        # The warm-up takes 100 ms, then half a second passes; after the phase a quarter of one.
+        assert moments == {"warmup": 0, "profile": 600, "drain": 950}
+        profile = done.report.phase("profile")
+        assert (profile.start_ns / MS, profile.end_ns / MS) == (600, 700)
+
+    @pytest.mark.parametrize("event", ["stop_at_ms", "died_at_ms"])
+    def test_a_phase_does_not_begin_when_the_end_came_before_it(self, replay, two, around, event):
+        done = replay(two("profile"), around=around, **{event: 200})
+        assert (done.records, done.report.phases) == ([], ())
+        assert done.report.ended == {"stop_at_ms": "stopped", "died_at_ms": "engine_died"}[event]
+        assert around.heard == ["before", "after"]
