@@ -68,9 +68,10 @@ class ContainerRuntime(Runtime):
         return (int(pid),) if int(pid) else ()
 
     def cleanup(self, plan: LaunchPlan, place: Place) -> tuple[tuple[str, ...], ...]:
-        """Return a command for each container of this start: by its id, or by its unique name where it has none yet."""
+        """Return a command for each container, by its id, or its unique name while it has none; then one for the files with the ids."""
         tool = self._options(place).command
-        return tuple((*tool, *self.remove, self._container(process, place)) for process in reversed(plan.processes))
+        removed = ((*tool, *self.remove, self._container(process, place)) for process in reversed(plan.processes))
+        return (*removed, ("rm", "-f", *(id_file(process, place) for process in plan.processes)))
 
     def _options(self, place: Place) -> ContainerOptions:
         return place.options if isinstance(place.options, ContainerOptions) else self.Options()
