@@ -189,6 +189,7 @@ async def _launched(
                 on_progress=None if on_progress is None else _redacted_progress(on_progress, hidden),
                 inside=lambda process: runtime.pids(plan, process.plan, place, ask),
                 notes=record.notes,
+                sanity=record.sanity,
             )
             write_files(plan.files, ports=lease.numbers, folder=folder)
             start = _Start(record=record, footprint=footprint, launched=launched, waiting=waiting, log=log, kept=keep is not None)

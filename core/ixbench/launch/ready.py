@@ -1,4 +1,4 @@
-"""When an engine counts as ready: it lives, its own process listens, its health path answers 200, and it completes a prompt."""
+"""When an engine counts as ready: it lives, its own process listens, its health path answers 200, it completes a prompt, and it is sane."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import anyio
 import httpx
 import psutil
 
+from ixbench.launch.completion import complete
 from ixbench.launch.control import control_client, describe_error, describe_response, served_models
 from ixbench.launch.diagnose import describe_exit, explain
 from ixbench.launch.errors import EngineError
 from ixbench.launch.log import last_line
+from ixbench.launch.progress import ProgressWatch
+from ixbench.launch.sanity import ask_sanity, sanity_failure
 from ixbench.launch.scripts import prepare_failure
+from ixbench.launch.tail import LogTail
 from ixbench.model.launch import LOOPBACK
 from ixbench.model.result import Failure
 
@@ -23,8 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ixbench.launch.process import RunningProcess
+    from ixbench.launch.sanity import SanityAnswer
     from ixbench.launch.stop import LaunchedProcesses
-    from ixbench.model.launch import LaunchPlan
+    from ixbench.model.launch import LaunchPlan, SanityPrompt
     from ixbench.model.signature import Signature
 
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.1, 1.0, 1.3
@@ -73,8 +78,11 @@ class ReadyWait:
     notes: list[str] = field(default_factory=list)
     """What could not be made sure."""
     began: float = field(default_factory=time.monotonic)
+    sanity: list[SanityAnswer] = field(default_factory=list)
+    """What came back for the prompts with known answers."""
     _state: str = "its port is not open yet"
     _failure: Failure | None = None
+    _watching: ProgressWatch | None = None
 
     def exited(self) -> Failure | None:
         """Return why the first process that has ended did so, or None while all of them run."""
@@ -99,29 +107,53 @@ class ReadyWait:
             tasks.start_soon(self._watch, tasks.cancel_scope)
             await self._until_healthy(client, process)
             if process.plan.readiness.completion and self._failure is None:
+                self._enter("its first completion is not there yet")
                 model = await self._until_it_completes(client, model)
+            for prompt in process.plan.readiness.sanity:
+                if self._failure is None:
+                    self._enter("a prompt with a known answer is not answered yet")
+                    await self._ask_sanity(client, model, prompt)
             tasks.cancel_scope.cancel()
         if self._failure is not None:
             raise EngineError(self._failure)
         return model
 
+    @property
+    def _progress(self) -> ProgressWatch:
+        if self._watching is None:
+            self._watching = ProgressWatch(tail=LogTail(path=self.log), patterns=self.plan.progress, limit_s=self.plan.stall_limit_s)
+        return self._watching
+
+    def _enter(self, state: str) -> None:
+        """Begin another step of getting ready, which is progress too."""
+        self._state = state
+        self._progress.renew()
+
     async def _watch(self, scope: anyio.CancelScope) -> None:
-        """Report progress, and end the wait when a process ends or the limit passes."""
+        """Report progress, and end the wait when a process ends, nothing moves any more, or the limit passes."""
         delay, told = _FIRST_POLL_S, ""
         while self._failure is None:
             elapsed = time.monotonic() - self.began
+            moved = self._progress.look()
             if self.on_progress is not None:
-                line = last_line(self.log)
+                line = moved or last_line(self.log)
                 self.on_progress(elapsed, line if line and line != told else self._state)
                 told = line
-            self._failure = self._failure or self.exited()
-            if self._failure is None and elapsed >= self.plan.ready_limit_s:
-                cause = f"Engine {self.plan.engine} did not get ready within {self.plan.ready_limit_s:g} s: {self._state}."
-                self._failure = explain(self.log, self.signatures, engine=self.plan.engine, code="engine_not_ready", cause=cause)
+            self._failure = self._failure or self.exited() or self._late(elapsed)
             if self._failure is None:
                 await anyio.sleep(delay)
                 delay = min(delay * _GROWTH, _LAST_POLL_S)
         scope.cancel()
+
+    def _late(self, elapsed: float) -> Failure | None:
+        engine = self.plan.engine
+        if elapsed >= self.plan.ready_limit_s:
+            cause = f"Engine {engine} did not get ready within {self.plan.ready_limit_s:g} s: {self._state}."
+        elif (stalled := self._progress.stalled()) is not None:
+            cause = f"Engine {engine} does not get ready: {stalled}; {self._state}."
+        else:
+            return None
+        return explain(self.log, self.signatures, engine=engine, code="engine_not_ready", cause=cause)
 
     async def _until_healthy(self, client: httpx.AsyncClient, process: RunningProcess) -> None:
         readiness = process.plan.readiness
@@ -156,7 +188,8 @@ class ReadyWait:
             try:
                 if model is None:
                     model = next(iter((await served_models(client)).names), None)
-                response = await self._complete(client, model)
+                # No limit of its own: a first completion may compile kernels for minutes, and the watcher bounds it.
+                response = await complete(client, self.plan, model, limit_s=None)
             except httpx.HTTPError as error:
                 self._state = f"a one-token completion fails: {describe_error(error)}"
             else:
@@ -173,12 +206,8 @@ class ReadyWait:
             delay = min(delay * _GROWTH, _LAST_POLL_S)
         return model
 
-    async def _complete(self, client: httpx.AsyncClient, model: str | None) -> httpx.Response:
-        # No read limit of its own: a first completion may compile kernels for minutes, and the watcher bounds it.
-        timeout = httpx.Timeout(_HEALTH_LIMIT_S, read=None)
-        body: dict[str, object] = {"model": model or "", "max_tokens": 1, "temperature": 0}
-        if self.plan.api == "chat":
-            body["messages"] = [{"role": "user", "content": "Hello"}]
-            return await client.post("/v1/chat/completions", json=body, timeout=timeout)
-        body["prompt"] = "Hello"
-        return await client.post("/v1/completions", json=body, timeout=timeout)
+    async def _ask_sanity(self, client: httpx.AsyncClient, model: str | None, prompt: SanityPrompt) -> None:
+        answer = await ask_sanity(client, self.plan, model, prompt)
+        self.sanity.append(answer)
+        # A process that ended meanwhile gives the better reason.
+        self._failure = self._failure or self.exited() or (None if answer.passed else sanity_failure(self.plan, answer, self.signatures))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ixbench.launch.process import RunningProcess
+    from ixbench.launch.sanity import SanityAnswer
     from ixbench.launch.stop import StopReport
     from ixbench.model.launch import LaunchPlan, ProcessPlan
     from ixbench.model.result import Failure
@@ -49,6 +50,8 @@ class LaunchRecord:
     model: str | None = None
     ready_s: float | None = None
     """Seconds from the start until ready; None = never was."""
+    sanity: list[SanityAnswer] = field(default_factory=list)
+    """What came back for the prompts with known answers."""
     stopped: str | None = None
     stop: dict[str, Any] | None = None
     failure: Failure | None = None
@@ -112,6 +115,7 @@ class LaunchRecord:
             "processes": self.processes,
             "ports": self.ports,
             "tmp": self.tmp,
+            "sanity": [asdict(answer) for answer in self.sanity],
             "prepare": [asdict(step) for step in self.plan.prepare],
             "started": self.started,
             "ready_s": self.ready_s,

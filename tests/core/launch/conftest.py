@@ -54,7 +54,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(404, {"error": "the model does not exist"})
         if "hangs" in behaviour:
             time.sleep(60)
-        self.reply(200, {"choices": []})
+        said = [item[5:] for item in sys.argv[2:] if item.startswith("said=")]
+        thought = [item[8:] for item in sys.argv[2:] if item.startswith("thought=")]
+        message = {"role": "assistant", "content": said[0] if said else None, **({"reasoning": thought[0]} if thought else {})}
+        self.reply(200, {"choices": [{"text": said[0] if said else "", "message": message}]})
     def log_message(self, *_):
         pass
 server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
