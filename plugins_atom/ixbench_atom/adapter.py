@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.engine import (
-    LOOPBACK,
+    Capabilities,
     EngineAdapter,
     Fault,
     InputError,
@@ -14,21 +14,30 @@ from ixbench.api.engine import (
     StreamQuirks,
     argv_of,
     assigned_gpus,
-    flags_of,
     load_recipes,
-    replace_flags,
 )
+from ixbench_atom import endpoints
+from ixbench_atom.against_help import against_help
+from ixbench_atom.builds import build_of
 from ixbench_atom.environment import environment
 from ixbench_atom.findings import findings
-from ixbench_atom.flags import ALIASES, TABLE
+from ixbench_atom.flags import launch_flags
 from ixbench_atom.identity import identity
+from ixbench_atom.metrics import engine_metrics
 from ixbench_atom.notes import notes
 from ixbench_atom.options import AtomOptions
+from ixbench_atom.readiness import PROGRESS, STOP_GRACE_S, readiness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ixbench.api.engine import ArgValue, Deployment, Finding, RequestSpec
+    from ixbench.api.engine import CacheReset, Deployment, Engine, EngineMetrics, Finding, RequestSpec
+
+EXECUTABLE = "python"
+MODULE = ("-m", "atom.entrypoints.openai_server")
+KEEP_ALIVE_S = 5.0
+MAX_TOKENS = 8192
+"""ATOM's own limit for an answer where a request names none."""
 
 
 class AtomAdapter(EngineAdapter[AtomOptions]):
@@ -64,10 +73,14 @@ class AtomAdapter(EngineAdapter[AtomOptions]):
         model = deployment.model.path or deployment.model.id
         if not model:
             raise InputError(Fault(where=deployment.name, problem="ATOM needs a model to serve", advice="set [model] id or path"))
+        env = environment(deployment)
+        version = build_of(deployment.image if deployment.runtime != "process" else None, options.build).name
+        what = identity(flags, launched=True, version=version)
         process = ProcessPlan(
             name="server",
-            argv=(deployment.executable or "python", "-m", "atom.entrypoints.openai_server", "--model", model, *argv_of(flags)),
-            env=environment(deployment),
+            argv=(deployment.executable or EXECUTABLE, *MODULE, "--model", model, *argv_of(flags)),
+            env=env,
+            readiness=readiness(deployment, what),
             gpus=assigned_gpus(deployment),
         )
         return LaunchPlan(
@@ -77,17 +90,53 @@ class AtomAdapter(EngineAdapter[AtomOptions]):
             api_key_env=deployment.api_key_env,
             runtime=deployment.runtime,
             image=deployment.image,
-            identity=identity(flags, launched=True),
-            ready_limit_s=options.ready_limit,
-            notes=notes(deployment, flags),
+            identity=what,
+            ready_limit_s=options.ready_limit_s,
+            stall_limit_s=options.stall_limit,
+            progress=PROGRESS,
+            stop_grace_s=STOP_GRACE_S,
+            notes=notes(deployment, flags, env, what),
         )
 
+    def help_command(self, deployment: Deployment[AtomOptions]) -> tuple[str, ...] | None:
+        """Return what prints every flag of the ATOM that would be started."""
+        return (deployment.executable or EXECUTABLE, *MODULE, "--help")
+
+    def check_help(self, text: str, plan: LaunchPlan) -> Iterable[Finding]:
+        """Say which flags of the server this build does not have, as they are spelled."""
+        return against_help(text, plan)
+
     def request(self, spec: RequestSpec) -> dict[str, Any]:
-        """Return the payload with every sampling value said: ATOM's own defaults are temperature 1 and top_p 1."""
-        return super().request(spec) | {"top_p": 1.0}
+        """Return the payload with every sampling value said: ATOM's own defaults are temperature 1, top_p 1 and 8192 tokens.
 
+        :raises InputError: if the prompt is token ids: ATOM takes text only.
+        """
+        if isinstance(spec.prompt, list):
+            raise InputError(Fault(where="prompt", problem="ATOM takes no token ids", advice="send text, or use the chat API"))
+        return {"max_tokens": MAX_TOKENS, **super().request(spec), "top_p": 1.0}
 
-def launch_flags(deployment: Deployment[AtomOptions]) -> list[tuple[str, ArgValue]]:
-    """Return all flags after the model: host and port, typed options, and the verbatim args put in."""
-    typed = [("--host", LOOPBACK), ("--server-port", "{port:http}"), *flags_of(TABLE, deployment.options)]
-    return replace_flags(typed, deployment.args, ALIASES)
+    def capabilities(self, build: str | None = None) -> Capabilities:
+        """Return what holds for all builds: /health is a constant, and only a restart empties the prefix cache."""
+        del build
+        return Capabilities(health_tells=False, cache_reset="restart", counters_live=False, profiler=True, keep_alive_s=KEEP_ALIVE_S)
+
+    def metrics(self) -> EngineMetrics:
+        """Return how to read /metrics."""
+        return engine_metrics()
+
+    async def reset_cache(self, engine: Engine) -> CacheReset:
+        """Say that ATOM must be started again: it has no endpoint for this."""
+        del engine
+        return "needs_restart"
+
+    async def acceptance(self, engine: Engine) -> float | None:
+        """Return mean tokens a verify step since the start, from /debug/mtp_stats."""
+        return await endpoints.acceptance(engine)
+
+    async def profile(self, engine: Engine, *, on: bool) -> tuple[str, ...]:
+        """Start or stop the profiler that `profiler` configured; return the folders of its traces."""
+        return await endpoints.profile(engine, on=on)
+
+    async def provenance(self, engine: Engine) -> Mapping[str, object]:
+        """Return what /server_info, /v1/models and /kv_transfer_info say; none of them has a version."""
+        return await endpoints.about(engine)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api.engine import Finding, args_findings, gpu_findings, replaced_findings, visibility_findings
-from ixbench_atom.flags import ALIASES, RESERVED, TABLE
+from ixbench_atom.against_build import against_build
+from ixbench_atom.flags import ALIASES, RESERVED, TABLE, launch_flags
+from ixbench_atom.offload import offload_findings
+from ixbench_atom.speculation import speculation_findings
+from ixbench_atom.variables import variable_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ixbench.api.engine import Deployment
-    from ixbench_atom.options import AtomOptions, Speculative
+    from ixbench_atom.options import AtomOptions
+
+LARGEST_TENSOR_PARALLEL = 8
 
 
 def findings(deployment: Deployment[AtomOptions]) -> Iterator[Finding]:
@@ -27,9 +33,11 @@ def findings(deployment: Deployment[AtomOptions]) -> Iterator[Finding]:
     yield from visibility_findings(deployment.env, deployment.gpu_indices)
     yield from gpu_findings(deployment, options.ranks)
     yield from _parallel(options)
-    if options.speculative is not None:
-        yield from _speculative(options.speculative, model.id)
-        yield from _capture(options, options.speculative)
+    yield from speculation_findings(options, model)
+    if deployment.url is None:
+        yield from against_build(deployment, launch_flags(deployment))
+        yield from offload_findings(deployment)
+        yield from variable_findings(deployment)
 
 
 def _error(code: str, text: str) -> Finding:
@@ -37,39 +45,27 @@ def _error(code: str, text: str) -> Finding:
 
 
 def _parallel(options: AtomOptions) -> Iterator[Finding]:
-    tensor = options.tensor_parallel or 1
+    tensor, pipeline = options.tensor_parallel or 1, options.pipeline_parallel or 1
+    if tensor > LARGEST_TENSOR_PARALLEL:
+        yield _error("tensor_parallel", f"tensor_parallel = {tensor} is more than the {LARGEST_TENSOR_PARALLEL} that ATOM allows")
     if options.decode_context_parallel is not None and tensor % options.decode_context_parallel:
         text = f"decode_context_parallel = {options.decode_context_parallel} must divide tensor_parallel = {tensor}"
         yield _error("context_parallel", text)
-    if (options.pipeline_parallel or 1) > 1 and ((options.data_parallel or 1) > 1 or options.dp_attention):
+    if pipeline > 1 and ((options.data_parallel or 1) > 1 or options.dp_attention):
         other = "dp_attention" if options.dp_attention else f"data_parallel = {options.data_parallel}"
-        yield _error(
-            "pipeline_parallel", f"ATOM has no pipeline_parallel = {options.pipeline_parallel} together with {other}; keep one of them"
-        )
+        yield _error("pipeline_parallel", f"ATOM has no pipeline_parallel = {pipeline} together with {other}; keep one of them")
+    elif pipeline > 1 and not options.eager:
+        yield _error("pipeline_graphs", f"pipeline_parallel = {pipeline} needs eager = true: its buffers change places between steps")
+    yield from _attention(options)
 
 
-def _speculative(spec: Speculative, model: str) -> Iterator[Finding]:
-    if spec.method == "mtp" and spec.draft is not None:
-        yield _error("draft_refused", "speculative.draft: method 'mtp' drafts with the model's own layers; remove it")
-    needs_draft = spec.method == "eagle3" or (spec.method == "dspark" and "kimi-k3" in model.lower())
-    if needs_draft and spec.draft is None:
-        yield _error("draft_missing", f"speculative.draft is missing: method '{spec.method}' needs a draft model")
-    tokens = spec.tokens or 1
-    if spec.acceptance_length is not None and not 1 <= spec.acceptance_length <= tokens + 1:
-        text = (
-            f"speculative.acceptance_length = {spec.acceptance_length:g} is impossible with tokens = {tokens}; allowed: 1 to {tokens + 1}"
-        )
-        yield _error("acceptance_range", text)
-
-
-def _capture(options: AtomOptions, spec: Speculative) -> Iterator[Finding]:
-    sizes = options.compilation.cudagraph_capture_sizes if options.compilation is not None else None
-    if sizes is None or options.max_num_seqs is None or options.eager:
-        return
-    needed = options.max_num_seqs * (1 + (spec.tokens or 1))
-    if max(sizes) < needed:
-        text = (
-            f"graphs are captured up to {max(sizes)} tokens, but max_num_seqs x (1 + speculative.tokens) is {needed}: "
-            f"fuller batches run without a graph; raise compilation.cudagraph_capture_sizes to {needed}"
-        )
-        yield Finding(level="warning", code="capture_too_small", text=text)
+def _attention(options: AtomOptions) -> Iterator[Finding]:
+    context = options.prefill_context_parallel or 1
+    if context > 1 and options.dp_attention:
+        yield _error("prefill_context", f"ATOM has no prefill_context_parallel = {context} together with dp_attention; keep one of them")
+    if context > 1 and (options.tensor_parallel or 1) > 1 and options.tbo is not None:
+        text = f"ATOM turns tbo off by itself with prefill_context_parallel = {context} and tensor_parallel > 1; remove tbo"
+        yield Finding(level="warning", code="tbo_off", text=text)
+    if options.dp_attention and options.max_num_seqs is None:
+        text = "dp_attention keeps a whole KV pool on each rank, and ATOM's default of 512 sequences may not fit; set max_num_seqs"
+        yield Finding(level="warning", code="dp_attention_sequences", text=text)

@@ -2,76 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt
 
-from ixbench.api.engine import Duration, HostMemory, OptionsModel
+from ixbench.api.engine import Duration, OptionsModel, Size
+from ixbench_atom.builds import build_of
+from ixbench_atom.tables import (
+    Compilation,
+    KvOffload,
+    Load,
+    NotNegativeInt,
+    OnlineQuant,
+    Profiler,
+    Speculative,
+    StateCheckpoints,
+)
 
-NotNegativeInt = Annotated[int, Field(ge=0)]
-CaptureSizes = Annotated[tuple[PositiveInt, ...], Field(min_length=1)]
-
-
-class Speculative(OptionsModel):
-    """Speculative decoding: how tokens are drafted, and how many drafts pass."""
-
-    method: Literal["mtp", "eagle3", "dspark"]
-    draft: str | None = None
-    """Hub name or folder of the draft model; "mtp" has none."""
-    tokens: PositiveInt | None = None
-    """Draft tokens a step; ATOM's default is 1."""
-    acceptance_length: float | None = None
-    """Synthetic acceptance: mean tokens a step, the target's own included, within [1, tokens + 1]. The text is then meaningless."""
-    acceptance_rate: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Synthetic acceptance as a share of the draft tokens; instead of acceptance_length."""
-
-    @model_validator(mode="after")
-    def _one_acceptance(self) -> Self:
-        if self.acceptance_length is not None and self.acceptance_rate is not None:
-            raise ValueError("acceptance_length and acceptance_rate exclude each other; keep one of them")
-        return self
+READY_LIMIT_S = 1800.0
+STALL_LIMIT_S = 1200.0
+READY_FACTOR, READY_RESERVE_S = 2.0, 1800.0
+"""The limit for getting ready where the time to read the weights is known: twice that, and half an hour for all else."""
 
 
-class KvOffload(HostMemory):
-    """A KV cache tier in host memory."""
-
-    backend: Literal["off", "lmcache"]
-
-    @model_validator(mode="after")
-    def _sizes(self) -> Self:
-        given = [name for name in ("host_memory", "host_memory_per_rank") if getattr(self, name) is not None]
-        if self.backend == "off" and given:
-            raise ValueError(f"{given[0]} needs a backend: 'lmcache'")
-        if self.backend != "off" and len(given) != 1:
-            raise ValueError(f"give exactly one of host_memory and host_memory_per_rank, not {'both' if given else 'neither'}")
-        return self
+def _profiler(value: object) -> object:
+    return ({} if value else None) if isinstance(value, bool) else value
 
 
-class Compilation(OptionsModel):
-    """Compilation and graph capture."""
-
-    level: Annotated[int, Field(ge=0, le=3)] | None = None
-    cudagraph_mode: Literal["NONE", "PIECEWISE", "FULL", "FULL_AND_PIECEWISE", "AF_PIECEWISE"] | None = None
-    cudagraph_capture_sizes: CaptureSizes | None = None
-    """Must reach max_num_seqs x (1 + draft tokens), else large batches run without a graph."""
-
-
-class StateCheckpoints(OptionsModel):
-    """Checkpoints of recurrent state, for hybrid models."""
-
-    interval_tokens: Annotated[int, Field(ge=-1)] | None = None
-    """0 turns them off; -1 is known to the Kimi K3 image only."""
-    slots: PositiveInt | None = None
-    """Known to the Kimi K3 image only."""
-
-
-class OnlineQuant(OptionsModel):
-    """Quantization while loading."""
-
-    config: Literal["ptpc_fp8", "mxfp4"]
-    """For all layers that are not excluded."""
-    exclude: tuple[str, ...] = ()
-    """Layer names or globs to leave as they are."""
+def _build(value: str) -> str:
+    if not build_of(None, value).told:
+        raise ValueError("tells of no build; allowed: the end of an image's tag, such as 'nightly_202608201032', or a day, '2026-08-20'")
+    return value
 
 
 class AtomOptions(OptionsModel):
@@ -101,16 +62,21 @@ class AtomOptions(OptionsModel):
     max_num_seqs: PositiveInt | None = None
     max_batched_tokens: PositiveInt | None = None
     long_prefill_threshold: NotNegativeInt | None = None
+    chunked_prefill: bool | None = None
     max_model_len: PositiveInt | None = None
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
     prefix_caching: bool | None = None
     state_checkpoints: StateCheckpoints | None = None
     online_quant: OnlineQuant | None = None
+    attention_backend: Literal["triton_mla", "triton", "unified"] | None = None
+    """Instead of what ATOM chooses: its Triton MLA, Triton wherever there is a fallback, or unified attention; set by variables."""
     moe_backend: str | None = None
+    """"standard" or "mega"; older builds know others."""
     compilation: Compilation | None = None
     eager: bool | None = None
     speculative: Speculative | None = None
     kv_offload: KvOffload | None = None
+    load: Load | None = None
     chat_template: str | None = None
     chat_template_kwargs: dict[str, bool | int | float | str] | None = None
     """Defaults for the chat template's variables."""
@@ -118,8 +84,36 @@ class AtomOptions(OptionsModel):
     hf_overrides: dict[str, object] | None = None
     scheduler_delay_factor: Annotated[float, Field(ge=0)] | None = None
     dp_load_balance: Literal["least_requests", "round_robin", "least_tokens"] | None = None
-    ready_limit: Duration = 1800.0
+    numa_bind: bool | None = None
+    """Pin each worker to the CPUs and the memory beside its GPU."""
+    keep_alive: Annotated[Duration, Field(ge=1)] | None = None
+    """How long the server keeps an idle connection; ATOM's default of 5 s is shorter than an agent's pause."""
+    profiler: Annotated[Profiler | None, BeforeValidator(_profiler, json_schema_input_type=Profiler | bool)] = None
+    """true, or a table of settings: only a server that is started with it can be profiled."""
+    build: Annotated[str, AfterValidator(_build)] | None = None
+    """Which ATOM it is, where the image's tag does not tell or no image runs: a tag, "nightly_202608201032" or "kimi_k3_agentic_0820", or
+    the day of the main branch, "2026-08-20"."""
+    mec_firmware: PositiveInt | None = None
+    """Version of the GPUs' MEC firmware (`ixbench doctor` tells it); below 177 memory of kernels must not be given back."""
+    ready_limit: Duration = READY_LIMIT_S
     """Hard limit for getting ready; no flag of ATOM, which itself waits without one."""
+    stall_limit: Annotated[Duration, Field(gt=0)] = STALL_LIMIT_S
+    """Soft limit: so long without a line of progress in the log means that it will not get ready."""
+    weights: Annotated[Size, Field(gt=0)] | None = None
+    """Size of the model's files, for `load_rate`."""
+    load_rate: Annotated[Size, Field(gt=0)] | None = None
+    """Bytes a second at which this machine reads the weights, for instance "3.2 GB": with `weights` it makes the limit for getting ready,
+    twice the reading time and half an hour, in place of `ready_limit`."""
+    sanity: bool | None = None
+    """Whether two prompts with known answers are asked before anything is measured. Where nothing is said: for fp4 models on GPUs that
+    compute in fp4. Never under synthetic acceptance."""
+
+    @property
+    def ready_limit_s(self) -> float:
+        """The hard limit for getting ready that applies."""
+        if self.weights is None or self.load_rate is None:
+            return self.ready_limit
+        return self.weights / self.load_rate * READY_FACTOR + READY_RESERVE_S
 
     @property
     def ranks(self) -> int:

@@ -55,14 +55,21 @@ def test_acceptance_outside_its_range(length):
         ({"options": {"speculative": {"method": "eagle3"}}}, "draft_missing"),
         ({"options": {"speculative": {"method": "dspark"}}, "model": ModelSpec(id="moonshotai/Kimi-K3", label="")}, "draft_missing"),
         ({"options": {"pipeline_parallel": 2, "data_parallel": 2}}, "pipeline_parallel"),
-        ({"options": {"pipeline_parallel": 2, "dp_attention": True}}, "pipeline_parallel"),
+        ({"options": {"pipeline_parallel": 2, "dp_attention": True, "max_num_seqs": 8}}, "pipeline_parallel"),
+        ({"options": {"pipeline_parallel": 2}}, "pipeline_graphs"),
+        ({"options": {"tensor_parallel": 16}}, "tensor_parallel"),
+        ({"options": {"prefill_context_parallel": 2, "dp_attention": True, "max_num_seqs": 8}}, "prefill_context"),
         ({"model": ModelSpec(id="acme/model", label="", revision="abc")}, "revision_not_pinned"),
         ({"options": {"tensor_parallel": 8, "decode_context_parallel": 3}}, "context_parallel"),
-        ({"options": {"tensor_parallel": 8, "pipeline_parallel": 2}, "hardware": HardwareSpec(gpus=8)}, "too_few_gpus"),
+        ({"options": {"tensor_parallel": 8, "pipeline_parallel": 2, "eager": True}, "hardware": HardwareSpec(gpus=8)}, "too_few_gpus"),
         ({"options": {"tensor_parallel": 4}, "hardware": HardwareSpec(gpus=8), "gpu_indices": (0, 1)}, "too_few_gpus"),
         ({"model": ModelSpec(id="", label="")}, "no_model"),
         ({"args": {"--server_port": 80}}, "reserved_flag"),
         ({"args": {"--model": "x"}}, "reserved_flag"),
+        ({"args": {"--load_dummy": "xavier"}}, "reserved_flag"),
+        ({"args": {"--fake-eplb": True}}, "reserved_flag"),
+        ({"args": {"--load_dummy=zero": True}}, "not_a_flag"),
+        ({"args": {"--max-num-s": 3}}, "flag_abbreviated"),
         ({"args": {"max-num-seqs": 1}}, "not_a_flag"),
         ({"args": {"-tp": 1, "--tensor_parallel_size": 2}}, "flag_twice"),
         ({"gpu_indices": (0,), "env": variable("ROCR_VISIBLE_DEVICES")}, "visibility_conflict"),
@@ -79,13 +86,69 @@ def test_idle_gpus_are_a_warning_except_on_a_host_without_gpus():
     assert find(hardware=HardwareSpec(sku="cpu", gpus=4)) == []
 
 
-def test_graphs_that_end_below_a_full_batch_are_a_warning():
-    options = spec(tokens=6) | {"max_num_seqs": 20, "compilation": {"cudagraph_capture_sizes": [1, 60]}}
+@pytest.mark.parametrize(
+    ("options", "level", "code"),
+    [
+        (spec(tokens=7, acceptance_length=3.78, dspark={"confidence_schedule": True}), "error", "acceptance_schedule"),
+        (spec(tokens=7, acceptance_rate=0.4, dspark={"confidence_schedule": True}), "error", "acceptance_schedule"),
+        ({"speculative": {"method": "mtp", "tokens": 3}, "tbo": "all"}, "error", "tbo_speculative"),
+        (spec(dspark={"confidence_schedule": True, "ragged": True}) | {"eager": True}, "warning", "ragged_eager"),
+        (spec(acceptance_length=1.5) | {"sanity": True}, "error", "sanity_synthetic"),
+        ({"prefill_context_parallel": 2, "tensor_parallel": 4, "tbo": "prefill"}, "warning", "tbo_off"),
+        ({"dp_attention": True, "tensor_parallel": 8}, "warning", "dp_attention_sequences"),
+    ],
+)
+def test_settings_that_exclude_each_other(options, level, code):
+    assert [(found, name) for found, name, _ in find(options=options)] == [(level, code)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        spec(tokens=7, acceptance_length=3.78, dspark={"q_buckets": [8]}),
+        spec(tokens=7, dspark={"confidence_schedule": True, "ragged": True}),
+        {"speculative": {"method": "mtp", "tokens": 3}, "tbo": "prefill"},
+        {"speculative": {"method": "dspark"}},
+        {"pipeline_parallel": 2, "eager": True},
+        {"dp_attention": True, "tensor_parallel": 8, "max_num_seqs": 64},
+    ],
+)
+def test_settings_that_go_together(options):
+    assert find(options=options) == []
+
+
+def test_a_running_server_is_not_checked_against_a_build_or_its_variables():
+    assert find(url="http://h:1", image="rocm/atom:latest", env=variable("ATOM_LOG_MORE")) == []
+
+
+def capture(*sizes, **options):
+    return {"compilation": {"cudagraph_capture_sizes": sizes}, **options}
+
+
+@pytest.mark.parametrize(
+    ("options", "largest", "tokens"),
+    [
+        (capture(1, 16, max_num_seqs=20), 20, 20),
+        (capture(1, 16, max_num_seqs=20, speculative={"method": "mtp", "tokens": 6}), 20, 140),
+        (capture(1, 16, max_num_seqs=64, max_batched_tokens=100, speculative={"method": "mtp", "tokens": 3}), 25, 100),
+        (capture(256), 512, 512),
+    ],
+)
+def test_graphs_that_end_below_a_full_batch_are_a_warning(options, largest, tokens):
     ((level, code, text),) = find(options=options)
     assert (level, code) == ("warning", "capture_too_small")
-    assert "140" in text
+    assert f"batches reach {largest} ({tokens} tokens)" in text
     assert find(options=options | {"eager": True}) == []
-    assert find(options=options | {"max_num_seqs": 8}) == []
+
+
+def test_atom_counts_sequences_and_adds_their_drafts_itself():
+    assert find(options=capture(1, 20, max_num_seqs=20, speculative={"method": "mtp", "tokens": 6})) == []
+
+
+def test_graphs_that_no_batch_can_use_are_an_error():
+    ((level, code, text),) = find(options=capture(64, 128, max_num_seqs=8))
+    assert (level, code) == ("error", "capture_none")
+    assert "smallest of compilation.cudagraph_capture_sizes is 64" in text
 
 
 def test_an_arg_that_replaces_an_option_is_noted():
@@ -111,6 +174,17 @@ def test_an_arg_that_replaces_an_option_is_noted():
         ({"compilation": {"level": 4}}, "less than or equal to 3"),
         ({"speculative": {"method": "mtp", "acceptance_length": 2, "acceptance_rate": 0.5}}, "exclude each other"),
         ({"speculative": {"method": "ngram"}}, "'mtp', 'eagle3' or 'dspark'"),
+        ({"speculative": {"method": "mtp", "dspark": {}}}, "dspark is for method 'dspark'"),
+        ({"speculative": {"method": "dspark", "dspark": {"ragged": True}}}, "ragged needs confidence_schedule"),
+        ({"speculative": {"method": "dspark", "dspark": {"ragged_graph_sizes": [1]}}}, "ragged_graph_sizes needs ragged"),
+        ({"kv_offload": {"backend": "off", "copy_workers": 2}}, "copy_workers needs a backend"),
+        ({"online_quant": {"exclude": ["lm_head"]}}, "give config or layers"),
+        ({"online_quant": {"layers": {"*": "int4"}}}, "'ptpc_fp8' or 'mxfp4'"),
+        ({"attention_backend": "aiter"}, "'triton_mla', 'triton' or 'unified'"),
+        ({"keep_alive": 0}, "greater than or equal to 1"),
+        ({"build": "mine"}, "tells of no build"),
+        ({"build": "2026-13-40"}, "tells of no build"),
+        ({"profiler": 3}, "valid dictionary"),
         ({"compilation": {"cudagraph_capture_sizes": []}}, "at least 1"),
         ({"tensor_paralel": 8}, "Extra inputs"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import socket
 import subprocess
 import time
@@ -16,7 +17,7 @@ from ixbench.model.errors import InputError
 from ixbench.model.prompt import Message
 from ixbench.testing.deployments import recipe_deployment
 from ixbench_atom.adapter import AtomAdapter
-from ixbench_atom.flags import TABLE
+from ixbench_atom.flags import HOST_ONLY, TABLE, VARIABLES
 from ixbench_atom.options import AtomOptions
 
 ADAPTER = AtomAdapter()
@@ -57,7 +58,7 @@ def test_no_model_is_refused_with_one_sentence():
 
 def test_every_option_stands_in_the_table_once():
     mapped = [rule.option for rule in TABLE]
-    assert sorted([*mapped, "ready_limit"]) == sorted(AtomOptions.model_fields)
+    assert sorted([*mapped, *VARIABLES, *HOST_ONLY]) == sorted(AtomOptions.model_fields)
 
 
 EVERYTHING = [
@@ -91,7 +92,26 @@ EVERYTHING = [
         {"online_quant": {"config": "ptpc_fp8", "exclude": ["lm_head", "*expert*"]}},
         ["--online_quant_config", '{"global_quant_config":"ptpc_fp8","exclude_layer":["lm_head","*expert*"]}'],
     ),
+    (
+        {"online_quant": {"layers": {"*.o_proj": "ptpc_fp8"}}},
+        ["--online_quant_config", '{"global_quant_config":"","layer_quant_config":{"*.o_proj":"ptpc_fp8"}}'],
+    ),
     ({"moe_backend": "mega"}, ["--moe-backend", "mega"]),
+    ({"chunked_prefill": True}, ["--enable_chunked_prefill"]),
+    ({"chunked_prefill": False}, ["--no-enable_chunked_prefill"]),
+    ({"keep_alive": "2m"}, ["--timeout-keep-alive", "120"]),
+    ({"profiler": True}, ["--torch-profiler-dir", "{folder}/profile"]),
+    ({"profiler": False}, []),
+    ({"profiler": {}}, ["--torch-profiler-dir", "{folder}/profile"]),
+    ({"profiler": {"folder": "/t", "mark_trace": True}}, ["--torch-profiler-dir", "/t", "--mark-trace"]),
+    (
+        {"speculative": {"method": "dspark", "dspark": {"confidence_schedule": True, "ragged": True, "ragged_graph_sizes": [1, 3, 8]}}},
+        ["--method", "dspark", "--dspark-config", '{"confidence_schedule":true,"ragged":true,"ragged_graph_sizes":"1,3,8"}'],
+    ),
+    (
+        {"speculative": {"method": "dspark", "dspark": {"q_buckets": [8], "disable_sps_calib": True}}},
+        ["--method", "dspark", "--dspark-config", '{"q_buckets":"8","disable_sps_calib":true}'],
+    ),
     (
         {"compilation": {"level": 3, "cudagraph_mode": "FULL", "cudagraph_capture_sizes": [1, 2]}},
         ["--level", "3", "--cudagraph-mode", "FULL", "--cudagraph-capture-sizes", "[1,2]"],
@@ -125,7 +145,7 @@ def test_each_option_becomes_its_flags(options, flags):
 
 
 def test_the_cases_above_reach_every_option():
-    assert {key for options, _ in EVERYTHING for key in options} == set(AtomOptions.model_fields) - {"ready_limit"}
+    assert {key for options, _ in EVERYTHING for key in options} == set(AtomOptions.model_fields) - {*VARIABLES, *HOST_ONLY}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +165,136 @@ def test_lmcache_takes_gib_for_each_rank(memory, gib):
         "LMCACHE_MAX_LOCAL_CPU_SIZE": gib,
         "LMCACHE_CHUNK_SIZE": "256",
     }
+
+
+def variables(**fields):
+    return {name: item.value for name, item in ADAPTER.plan(deployment(**fields)).server.env.items()}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"attention_backend": "triton_mla"}, {"ATOM_USE_TRITON_MLA": "1"}),
+        ({"attention_backend": "triton"}, {"ATOM_FORCE_ATTN_TRITON": "1"}),
+        ({"attention_backend": "unified"}, {"ATOM_USE_UNIFIED_ATTN": "1"}),
+        ({"tbo": "prefill"}, {"GPU_MAX_HW_QUEUES": "5"}),
+        ({"load": {"mmap": False, "threads": 8}}, {"ATOM_DISABLE_MMAP": "true", "ATOM_LOADER_NUM_THREADS": "8"}),
+        ({"load": {"mmap": True}}, {"ATOM_DISABLE_MMAP": "false"}),
+        ({"numa_bind": True}, {"ATOM_NUMA_BIND": "1"}),
+        ({"numa_bind": False}, {"ATOM_NUMA_BIND": "0"}),
+        ({"profiler": {"detailed": True, "timeout": "20m"}}, {"ATOM_PROFILER_MORE": "1", "ATOM_PROFILER_TIMEOUT": "1200"}),
+        ({"mec_firmware": 176}, {"HSA_NO_SCRATCH_RECLAIM": "1"}),
+        ({"mec_firmware": 177}, {}),
+    ],
+)
+def test_options_that_are_variables(options, expected):
+    assert variables(options=options) == expected
+    assert all(item.reason and item.origin == "adapter atom" for item in ADAPTER.plan(deployment(options=options)).server.env.values())
+
+
+def test_more_of_the_offload_is_typed():
+    more = {"chunk_tokens": 512, "min_load_tokens": 0, "copy_workers": 2, "staging_chunks": 16, "statistics": False}
+    found = variables(options={"kv_offload": {"backend": "lmcache", "host_memory_per_rank": "1 GiB", **more}})
+    assert found == {
+        "PYTHONHASHSEED": "0",
+        "LMCACHE_LOCAL_CPU": "True",
+        "LMCACHE_MAX_LOCAL_CPU_SIZE": "1",
+        "LMCACHE_CHUNK_SIZE": "512",
+        "OFFLOAD_MIN_LOAD_TOKENS": "0",
+        "OFFLOAD_COPY_WORKERS": "2",
+        "OFFLOAD_GPU_STAGING_CHUNKS": "16",
+        "OFFLOAD_PROFILE": "0",
+    }
+
+
+def test_firmware_that_nobody_told_of_is_taken_for_old_except_under_a_recipe():
+    mi355x = HardwareSpec(sku="mi355x", gpus=8)
+    assert variables(hardware=mi355x) == {"HSA_NO_SCRATCH_RECLAIM": "1"}
+    assert variables(hardware=mi355x, options={"mec_firmware": 178}) == {}
+    assert variables(hardware=HardwareSpec(sku="cpu")) == {}
+    assert "HSA_NO_SCRATCH_RECLAIM" not in ADAPTER.plan(recipe_deployment(ADAPTER, "kimi-k3-mi355x", concurrency=4)).server.env
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ({"image": "rocm/atom-dev:nightly_202608161200"}, True),
+        ({"image": "rocm/atom-dev:nightly_202608151200"}, False),
+        ({"image": "rocm/atom-dev:latest"}, False),
+        ({"image": "rocm/atom-dev:nightly_202608161200", "recipe": "kimi-k3-mi355x"}, False),
+        ({"image": "rocm/atom-dev:nightly_202608161200", "options": {"keep_alive": 30}}, False),
+        ({}, False),
+    ],
+)
+def test_idle_connections_are_kept_where_the_build_can_and_no_recipe_says_how(fields, kept):
+    plan = ADAPTER.plan(deployment(**fields))
+    assert ("600" in plan.server.argv) is kept
+    assert any("pooled clients" in note for note in plan.notes) is kept
+
+
+def test_the_version_is_that_of_the_image_where_the_image_runs():
+    image = "rocm/atom:rocm7.2.4_ubuntu24.04_py3.12_pytorch_release_2.10.0_atom0.1.4_202607091539"
+    assert ADAPTER.plan(deployment(image=image)).identity.engine_version is None
+    assert ADAPTER.plan(deployment(image=image, runtime="docker")).identity.engine_version == "atom 0.1.4"
+    assert ADAPTER.plan(deployment(image=image, options={"build": "2026-08-20"})).identity.engine_version == "main of 2026-08-20"
+
+
+@pytest.mark.parametrize(
+    ("options", "args", "length"),
+    [
+        ({}, {}, None),
+        ({"speculative": {"method": "mtp", "tokens": 3}}, {}, None),
+        ({"speculative": {"method": "mtp", "tokens": 3, "acceptance_length": 2.49}}, {}, 2.49),
+        ({"speculative": {"method": "mtp", "tokens": 3, "acceptance_rate": 0.663333}}, {}, 2.99),
+        ({"speculative": {"method": "mtp", "acceptance_rate": 0.5}}, {}, 1.5),
+        ({"speculative": {"method": "mtp", "tokens": 3}}, {"--spec_decode_acceptance_length": "2.5"}, 2.5),
+        ({"speculative": {"method": "mtp", "tokens": 3, "acceptance_length": 2}}, {"--spec-decode-acceptance-length": False}, None),
+        ({}, {"--spec-decode-acceptance-length": 2.5}, None),
+    ],
+)
+def test_synthetic_acceptance_is_read_from_the_flags_and_then_nothing_is_asked(options, args, length):
+    model = ModelSpec(id="acme/model", label="m", precision="fp4")
+    plan = ADAPTER.plan(deployment(options=options, args=args, model=model, hardware=HardwareSpec(sku="mi355x", gpus=1)))
+    assert plan.identity.acceptance_length == length
+    assert (len(plan.server.readiness.sanity) == 0) is (length is not None)
+    assert any("no sanity prompts" in note for note in plan.notes) is (length is not None)
+
+
+def test_sanity_prompts_can_be_left_out_and_results_say_so():
+    plan = ADAPTER.plan(deployment(options={"sanity": False}))
+    assert plan.server.readiness.sanity == ()
+    assert "no sanity prompts were asked: sanity = false" in plan.notes
+    assert ADAPTER.plan(deployment(options={"sanity": True})).server.readiness.sanity
+    assert ADAPTER.plan(deployment()).server.readiness.sanity == ()
+
+
+def test_the_hard_limit_follows_from_the_size_of_the_weights_and_the_rate_of_the_disk():
+    assert ADAPTER.plan(deployment()).ready_limit_s == 1800.0
+    assert ADAPTER.plan(deployment(options={"weights": "1561 GB"})).ready_limit_s == 1800.0
+    assert ADAPTER.plan(deployment(options={"weights": "1560 GB", "load_rate": "120 MB"})).ready_limit_s == 2 * 13_000 + 1800
+
+
+def test_the_wait_has_a_soft_limit_that_lines_of_progress_renew():
+    plan = ADAPTER.plan(deployment(options={"ready_limit": "2h", "stall_limit": "5m"}))
+    assert (plan.ready_limit_s, plan.stall_limit_s, plan.stop_grace_s) == (7200.0, 300.0, 20.0)
+    start = [
+        "[atom 09:00:01] Loading tokenizer from /models/m...",
+        "[atom 09:00:02] Initializing engine with model /models/m...",
+        "[atom 09:00:02] Engine kwargs: {'tensor_parallel_size': 8}",
+        "Loading safetensors shards[/models/m]:  12%|#2        | 12/96 [03:01<20:11, 14.43s/it]",
+        "[aiter] start build [module_moe] under /opt/aiter/jit/build/module_moe",
+        "[atom 09:20:02] Model warmup done",
+        "[atom 09:20:03] Memory budget: total_gpu=287.98GB, free=91.20GB",
+        "[atom 09:22:00] EngineCore fully initialized and ready",
+        "[atom 09:22:01] All EngineCores are fully initialized and ready",
+        "[atom 09:22:01] Starting server on 127.0.0.1:8000 (loop=uvloop)...",
+        "[atom 09:22:02] Server started successfully and ready to accept requests",
+    ]
+    for line in start:
+        assert any(re.search(pattern, line) for pattern in plan.progress), line
+    for line in ('INFO:     127.0.0.1:5 - "GET /health HTTP/1.1" 503', "[atom 09:00:09] still waiting", ""):
+        assert not any(re.search(pattern, line) for pattern in plan.progress), line
+    assert all(any(re.search(pattern, line) for line in start) for pattern in plan.progress if "Capturing" not in pattern)
 
 
 def test_args_replace_options_in_either_spelling_and_false_removes():
@@ -175,7 +325,8 @@ def test_the_deployments_variables_win_over_the_adapters():
 
 def test_gpus_by_index_set_exactly_one_variable():
     plan = ADAPTER.plan(deployment(gpu_indices=(4, 5), hardware=HardwareSpec(sku="mi355x", gpus=2), options={"tensor_parallel": 2}))
-    assert {name: item.value for name, item in plan.server.env.items()} == {"HIP_VISIBLE_DEVICES": "4,5"}
+    assert [name for name in plan.server.env if "DEVICES" in name] == ["HIP_VISIBLE_DEVICES"]
+    assert plan.server.env["HIP_VISIBLE_DEVICES"].value == "4,5"
     assert plan.server.gpus == (4, 5)
     assert ADAPTER.plan(deployment(hardware=HardwareSpec(gpus=2))).server.gpus == (0, 1)
 
@@ -200,9 +351,13 @@ def test_notes_tell_what_changes_the_answers():
     env = {"AITER_QUICK_REDUCE_QUANTIZATION": EnvVar(value="INT4", reason="", origin="")}
     options = {"speculative": {"method": "mtp", "acceptance_rate": 0.5}}
     text = " | ".join(ADAPTER.plan(deployment(env=env, args={"--host": "0.0.0.0"}, options=options, image="i:1")).notes)
-    for part in ("listens on 0.0.0.0", "lossy", "rate 0.5", "i:1 is only named"):
+    for part in ("listens on 0.0.0.0", "lossy", "mean length 1.5", "i:1 is only named"):
         assert part in text
     assert ADAPTER.plan(deployment()).notes == ()
+    env = {"AITER_SITUV2_A4W4": EnvVar(value="1", reason="", origin="")}
+    (experts, profiled) = ADAPTER.plan(deployment(env=env, options={"profiler": {}})).notes
+    assert "quantized to 4 bits" in experts
+    assert "profiler is configured" in profiled
 
 
 def test_requests_say_every_sampling_value():
@@ -210,6 +365,14 @@ def test_requests_say_every_sampling_value():
         RequestSpec(model="m", api="chat", messages=(Message(role="user", content="x"),), max_tokens=5, exact_length=True)
     )
     assert (payload["temperature"], payload["top_p"], payload["max_tokens"], payload["ignore_eos"]) == (0, 1.0, 5, True)
+    assert payload["stream_options"] == {"include_usage": True}
+    assert "min_tokens" not in payload
+    assert ADAPTER.request(RequestSpec(model="m", api="completions", prompt="x"))["max_tokens"] == 8192
+
+
+def test_token_ids_are_refused_with_one_sentence():
+    with pytest.raises(InputError, match=r"^prompt: ATOM takes no token ids; send text, or use the chat API$"):
+        ADAPTER.request(RequestSpec(model="m", api="completions", prompt=[1, 2]))
 
 
 def test_a_finish_reason_of_atom_is_not_relied_on():

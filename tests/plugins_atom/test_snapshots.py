@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,11 +42,22 @@ def value(argv, flag):
     return argv[argv.index(flag) + 1] if flag in argv else None
 
 
-@pytest.mark.parametrize("concurrency", PUBLISHED)
-def test_kimi_k3_on_mi355x(concurrency):
-    deployment = recipe_deployment(ADAPTER, RECIPE, concurrency=concurrency)
-    assert list(ADAPTER.validate(deployment)) == []
-    assert_snapshot(ADAPTER.plan(deployment), SNAPSHOTS / f"{RECIPE}-c{concurrency}.json")
+POINTS = [(recipe, int(at)) for recipe, table in ADAPTER.recipes().items() for at in table["at"]]
+
+
+@pytest.mark.parametrize("recipe", ADAPTER.recipes())
+def test_every_point_of_every_recipe(recipe):
+    """Points of equal plans, which share one start, share the snapshot of the first."""
+    first = {}
+    for concurrency in (at for name, at in POINTS if name == recipe):
+        deployment = recipe_deployment(ADAPTER, recipe, concurrency=concurrency)
+        whole_node = deployment.options.ranks == 8
+        assert [found.code for found in ADAPTER.validate(deployment)] == ([] if whole_node else ["idle_gpus"])
+        plan = ADAPTER.plan(deployment)
+        number = next((number for number, known in first.items() if known == plan), concurrency)
+        first.setdefault(number, plan)
+        assert_snapshot(plan, SNAPSHOTS / f"{recipe}-c{number}.json")
+    assert {path.name for path in SNAPSHOTS.glob(f"{recipe}-c*.json")} == {f"{recipe}-c{number}.json" for number in first}
 
 
 @pytest.mark.parametrize("concurrency", PUBLISHED)
@@ -66,6 +78,38 @@ def test_the_published_table(concurrency):
     assert found == (OFFLOAD_ENV if offload else {})
 
 
+def test_all_that_the_recipe_has_at_every_point():
+    """The common block, in full: what is not here is not set."""
+    common = {
+        "PYTHONNOUSERSITE": "1",
+        "AITER_LOG_LEVEL": "WARNING",
+        "AITER_SITUV2_A4W4": "1",
+        "AITER_QUICK_REDUCE_QUANTIZATION": "INT4",
+        "AITER_FLYDSL_STAGE2_FP8": "1",
+        "ATOM_MLA_MAX_SPLIT_PER_BATCH": "256",
+        "ATOM_STATE_CHECKPOINT_DEMAND": "0",
+    }
+    for concurrency, row in PUBLISHED.items():
+        server = plan(concurrency).server
+        offload = OFFLOAD_ENV if row[-1] else {}
+        assert {name: item.value for name, item in server.env.items()} == {**common, "ATOM_ENABLE_REPLAYSSM": row[6], **offload}
+        assert server.argv[:9] == (*["python", "-m", "atom.entrypoints.openai_server", "--model"], "moonshotai/Kimi-K3", *server.argv[5:9])
+        assert server.argv[5:9] == ("--host", "127.0.0.1", "--server-port", "{port:http}")
+        for flag, expected in {
+            "--tensor-parallel-size": "8",
+            "--kv_cache_dtype": "fp8",
+            "--block-size": "128",
+            "--method": "dspark",
+            "--draft-model": "Inferact/Kimi-K3-DSpark",
+        }.items():
+            assert value(server.argv, flag) == expected
+        assert {"--trust-remote-code", "--enable_prefix_caching"} <= set(server.argv)
+        quant = json.loads(value(server.argv, "--online_quant_config"))
+        assert quant["global_quant_config"] == "ptpc_fp8"
+        assert len(quant["exclude_layer"]) == 7
+        assert "--max-model-len" not in server.argv
+
+
 def test_requests_must_name_the_path_since_the_recipe_sets_no_served_name():
     found = plan(4)
     assert "--served-model-name" not in found.server.argv
@@ -73,6 +117,32 @@ def test_requests_must_name_the_path_since_the_recipe_sets_no_served_name():
 
 
 def test_every_variable_has_a_reason_and_an_origin():
-    for item in plan(10).server.env.values():
-        assert item.reason
-        assert item.origin in {f"recipe {RECIPE}", "adapter atom"}
+    for recipe, concurrency in POINTS:
+        for item in ADAPTER.plan(recipe_deployment(ADAPTER, recipe, concurrency=concurrency)).server.env.values():
+            assert item.reason
+            assert item.origin in {f"recipe {recipe}", "adapter atom"}
+
+
+def test_what_is_not_verified_is_marked_so_in_every_result():
+    assert any("suspect" in note for note in ADAPTER.recipes()["glm-5.2-agentic-offload-mi355x"]["notes"])
+    for recipe in ("glm-5.2-agentic-offload-mi355x", "kimi-k2.5-mi355x", "kimi-k2.7-code-mi355x", "minimax-m3-mi355x"):
+        (at, *_) = ADAPTER.recipes()[recipe]["at"]
+        notes = ADAPTER.plan(recipe_deployment(ADAPTER, recipe, concurrency=int(at))).notes
+        assert any("not verified" in note for note in notes), recipe
+
+
+# concurrency: data-parallel attention, sequences, two-batch overlap
+DEEPSEEK_V4 = {
+    "deepseek-v4-pro-8k1k-mi355x": {1: (0, None, 0), 32: (0, None, 0), 64: (1, "64", 1), 2048: (1, "2048", 1)},
+    "deepseek-v4-pro-8k1k-tp4-mi355x": {8: (0, None, 0), 16: (1, "16", 0), 32: (1, "32", 0), 64: (1, "64", 1), 128: (1, "128", 1)},
+    "deepseek-v4-pro-8k1k-mtp-mi355x": {16: (0, None, 0), 32: (1, "32", 0), 128: (1, "128", 0), 256: (1, "256", 1)},
+}
+
+
+@pytest.mark.parametrize(("recipe", "rows"), DEEPSEEK_V4.items())
+def test_deepseek_v4_changes_its_attention_with_the_load(recipe, rows):
+    for concurrency, (attention, sequences, overlap) in rows.items():
+        server = ADAPTER.plan(recipe_deployment(ADAPTER, recipe, concurrency=concurrency)).server
+        assert ("--enable-dp-attention" in server.argv) == bool(attention)
+        assert value(server.argv, "--max-num-seqs") == sequences
+        assert ("--enable-tbo" in server.argv) == bool(overlap) == ("GPU_MAX_HW_QUEUES" in server.env)

@@ -105,6 +105,7 @@ def test_each_setting_is_followed(changed, field, value):
         pytest.param(adapter, recipe, int(at), id=f"{adapter.name} {recipe} {at}")
         for adapter in (VllmAdapter(), AtomAdapter())
         for recipe, table in adapter.recipes().items()
+        if table["model"] == "moonshotai/Kimi-K3"
         for at in table["at"]
     ],
 )
