@@ -23,7 +23,7 @@ from ixbench.run.gpu_preflight import check_gpus
 from ixbench.run.interrupt import interruptible
 from ixbench.run.loop import RunLoop
 from ixbench.run.measured import TRACES
-from ixbench.run.preflight import check_profiled, check_runnable, pending_launches, simulated_points
+from ixbench.run.preflight import check_profiled, check_reads, check_runnable, pending_launches, simulated_points
 from ixbench.run.simulated import SimulatedLoop
 from ixbench.run.state import PointState, RunState
 from ixbench.run.view import make_view
@@ -123,7 +123,9 @@ def _check(campaign: Campaign, plan: Plan, points: Sequence[Point], host: Host, 
     """Refuse what cannot run, and return the ids of the points that will be simulated."""
     simulated = simulated_points(plan, points, host, where=campaign.where, everything=simulate)
     check_runnable(plan, points, host, where=campaign.where)
-    check_gpus(plan, [point for point in points if point.id not in simulated], host, os.environ, where=campaign.where)
+    measured = [point for point in points if point.id not in simulated]
+    check_reads(plan, measured, where=campaign.where)
+    check_gpus(plan, measured, host, os.environ, where=campaign.where)
     return simulated
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,32 @@ def check_runnable(plan: Plan, points: Sequence[Point], host: Host, *, where: st
         raise InputError(faults.values())
 
 
+def check_reads(plan: Plan, points: Sequence[Point], *, where: str) -> None:
+    """Refuse launches that would read what is not there: engines tell it late, or take a missing folder for the name of a hub's model.
+
+    :param points: what is to be measured; simulated points read no model.
+    :raises InputError: with a fault for each file or folder.
+    """
+    faults: dict[str, Fault] = {}
+    launches = {launch.id: launch.plan for launch in plan.launches}
+    for point in points:
+        launch = launches[point.launch]
+        for path in launch.reads if launch.processes else ():
+            if path in faults or Path(path).exists():
+                continue
+            if path == point.deployment.model.path:
+                faults[path] = Fault(
+                    where=f"{where}: model.path",
+                    problem=f"{path} does not exist",
+                    advice="give the folder or file of the weights, or only id",
+                )
+            else:
+                problem = f"engine '{launch.engine}' would read {path}, which does not exist"
+                faults[path] = Fault(where=f"{where}: deployment {point.deployment.name}", problem=problem)
+    if faults:
+        raise InputError(faults.values())
+
+
 def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated: frozenset[str], host: Host) -> None:
     """Refuse `--profile` for a point whose engine cannot be profiled, or which is not to be measured now.
 
@@ -109,7 +136,7 @@ def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated:
 
 
 def check_files(campaign: Campaign, plan: Plan, host: Host) -> None:
-    """Refuse a campaign whose files are missing or broken: what its workload reads, and the model's tokenizer.
+    """Refuse a campaign whose files are missing or broken: what its workload and its engines read, and the model's tokenizer.
 
     :raises InputError: with a fault for each.
     :raises PluginError: if the workload fails.
@@ -121,10 +148,17 @@ def check_files(campaign: Campaign, plan: Plan, host: Host) -> None:
         faults.append(Fault(where=f"{campaign.where}: model.tokenizer", problem=f"there is no file {tokenizer}", advice=advice))
     # Deployments share their workload, so that one point for each load will do.
     loads = {point.load: point for point in plan.points}
-    try:
-        check_runnable(plan, tuple(loads.values()), host, where=campaign.where)
-    except InputError as error:
-        faults += error.faults
+    absent = {hardware: _absence(hardware, host) for hardware in {point.deployment.hardware for point in plan.points}}
+    started = [point for point in plan.points if absent[point.deployment.hardware] is None or point.deployment.hardware.absent == "fail"]
+    checks = (
+        partial(check_runnable, plan, tuple(loads.values()), host, where=campaign.where),
+        partial(check_reads, plan, started, where=campaign.where),
+    )
+    for check in checks:
+        try:
+            check()
+        except InputError as error:
+            faults += error.faults
     if faults:
         raise InputError(faults)
 

@@ -8,7 +8,7 @@ from ixbench.campaign.read import campaign_from_table
 from ixbench.host.load import load_host
 from ixbench.model.errors import InputError, PluginError
 from ixbench.plan.expand import make_plan
-from ixbench.run.preflight import check_runnable, pending_launches, simulated_points
+from ixbench.run.preflight import check_files, check_reads, check_runnable, pending_launches, simulated_points
 
 
 def planned(house, **tables):
@@ -93,3 +93,41 @@ def test_launches_without_points_to_measure_are_left_out(house):
     pending = pending_launches(plan, wanted)
     assert [[point.id for point in points] for _, points in pending] == [["a-c2"], ["c-c1"]]
     assert [launch.id for launch, _ in pending] == [launch.id for launch in plan.launches if {"a-c2", "c-c1"} & set(launch.points)]
+
+
+def test_weights_that_are_not_there_are_said_before_an_engine_is_started(house, tmp_path):
+    path = str(tmp_path / "weights")
+    plan = planned(house, model={"id": "m", "path": path})
+    with pytest.raises(InputError) as caught:
+        check_reads(plan, plan.points, where="t.toml")
+    assert list(map(str, caught.value.faults)) == [
+        f"t.toml: model.path: {path} does not exist; give the folder or file of the weights, or only id"
+    ]
+    check_reads(plan, [], where="t.toml")
+    (tmp_path / "weights").mkdir()
+    check_reads(plan, plan.points, where="t.toml")
+
+
+def test_a_server_that_is_already_up_has_read_its_weights(house):
+    plan = planned(
+        house, model={"id": "m", "path": "/no/such/folder"}, deployment=[{"engine": "acme", "url": "http://127.0.0.1:1", "concurrency": 1}]
+    )
+    check_reads(plan, plan.points, where="t.toml")
+
+
+@pytest.mark.parametrize(("absent", "refused"), [("fail", True), ("simulate", False)])
+def test_check_asks_for_weights_only_where_an_engine_would_be_started(real, absent, refused):
+    table = {
+        "schema": 1,
+        "model": {"id": "moonshotai/Kimi-K3", "path": "/no/such/folder"},
+        "workload": {"use": "fixed", "requests": 1},
+        "hardware": {"sku": "mi355x", "gpus": 8, "absent": absent},
+        "deployment": [{"engine": "vllm", "recipe": "kimi-k3-mi355x", "concurrency": [1]}],
+    }
+    campaign = campaign_from_table(table, real, where="t.toml")
+    plan = make_plan(campaign, real)
+    if refused:
+        with pytest.raises(InputError, match="model\\.path: /no/such/folder does not exist"):
+            check_files(campaign, plan, real)
+    else:
+        check_files(campaign, plan, real)
