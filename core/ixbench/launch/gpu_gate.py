@@ -110,14 +110,16 @@ class GpuGate:
                 memory += found
         return Reading(memory=tuple(memory), unknown=tuple(unknown))
 
-    def holders(self) -> list[GpuHolder]:
-        """Return the processes that hold GPU memory, as far as the books tell."""
-        found: list[GpuHolder] = []
+    def holders(self) -> Sequence[GpuHolder] | None:
+        """Return the processes that hold GPU memory, as far as the books tell; None where none of them does."""
+        found: list[GpuHolder] | None = None
         for book in self.books:
             try:
-                found += book.holders() or ()
-            except Exception:  # noqa: BLE001, S112 - only words for a message are lost
-                continue
+                told = book.holders() if book.detect() else None
+            except Exception:  # noqa: BLE001 - only words for a message are lost
+                told = None
+            if told is not None:
+                found = [*(found or ()), *told]
         return found
 
     async def wait_free(self, on_progress: Callable[[float, str], None] | None = None) -> tuple[str, ...]:
@@ -158,6 +160,6 @@ class GpuGate:
         holders = await to_thread.run_sync(self.holders, abandon_on_cancel=True)
         return Failure(
             code="gpu_dirty",
-            cause=f"{what}: {describe_memory(busy)}; {describe_holders(busy, holders)}.",
+            cause=f"{what}: {describe_memory(busy)}; {describe_holders(busy, holders or ())}.",
             fix="End what holds the memory; `ixbench doctor` shows who it is, and `ixbench doctor --clean` ends what earlier runs left.",
         )
