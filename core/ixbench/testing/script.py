@@ -51,6 +51,8 @@ class Reply:
     """The finish_reason; None = none is sent."""
     done: bool = True
     """Whether [DONE] is sent."""
+    one_final_write: bool = False
+    """Whether finish, usage and [DONE] come in one write."""
     stream: bool = True
     """False: a JSON body, although a stream was asked for."""
     error_event_after: int | None = None

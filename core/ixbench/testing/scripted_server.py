@@ -31,6 +31,8 @@ from ixbench.testing.script import KINDS, Reply, Script, read_script_file, reply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ixbench.testing.atom_shape import AtomShape
+
 _BLOCK = 16
 """Tokens of a cached prefix block."""
 _HEAD_LIMIT = 64 * 1024
@@ -61,6 +63,10 @@ class ServerOptions:
     """Whether prefix blocks of earlier prompts count as cached."""
     certificate: str | None = None
     """PEM file with key and certificate: the server speaks TLS."""
+    frozen: bool = False
+    """Whether completions stand still, as with an engine that died behind its API: connections stay open, other paths answer."""
+    atom: AtomShape | None = None
+    """ATOM's manners, in place of the server's own."""
 
 
 @dataclass(slots=True)
@@ -85,6 +91,7 @@ class ScriptedServer:
         self.log: list[dict[str, Any]] = []
         """Every completion request: number, connection, path, headers, body, received_ns, prompt_tokens."""
         self.totals = {"requests": 0, "prompt_tokens": 0, "generation_tokens": 0, "connections": 0, "profiled": 0, "running": 0}
+        self.frozen = self.options.frozen
         self._server: asyncio.Server | None = None
         self._ready_at = 0.0
         self._blocks: set[int] = set()
@@ -103,6 +110,8 @@ class ScriptedServer:
             context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             context.load_cert_chain(options.certificate)
         self._ready_at = time.monotonic() + options.ready_after_s
+        if options.atom is not None:
+            self._tasks.add(asyncio.create_task(options.atom.renew_forever()))
         self._server = await asyncio.start_server(self._accept, options.host, options.port, backlog=4096, ssl=context)
         host, port = self._server.sockets[0].getsockname()[:2]
         self.url = f"http{'s' if context else ''}://{host}:{port}"
@@ -134,11 +143,15 @@ class ScriptedServer:
     async def _answer(self, request: _Request, writer: asyncio.StreamWriter, connection: int) -> None:
         path = request.path.partition("?")[0]
         if request.method == "POST" and path in {"/v1/chat/completions", "/v1/completions"}:
-            self.totals["running"] += 1
+            self._run(1)
             try:
                 await self._complete(request, path, writer, connection)
             finally:
-                self.totals["running"] -= 1
+                self._run(-1)
+            return
+        if self.options.atom is not None and path != "/log":
+            status, kind, body = self.options.atom.answer(request.method, path)
+            await _send_plain(writer, status, body, {"content-type": kind})
             return
         ready = time.monotonic() >= self._ready_at
         status, kind, body = 404, "application/json", b'{"error":{"message":"no such path"}}'
@@ -157,6 +170,11 @@ class ScriptedServer:
         elif path == "/log":
             status, body = 200, json.dumps(self.log).encode()
         await _send_plain(writer, status, body, {"content-type": kind})
+
+    def _run(self, change: int) -> None:
+        self.totals["running"] += change
+        if self.options.atom is not None:
+            self.options.atom.running = self.totals["running"]
 
     def _metrics(self) -> bytes:
         lines = []
@@ -188,6 +206,9 @@ class ScriptedServer:
         elif options.context is not None and len(prompt) > options.context:
             message = f"This model's maximum context length is {options.context} tokens. However, your prompt has {len(prompt)}."
             reply = Reply(status=400, message=message)
+        if options.atom is not None:
+            refusal = options.atom.refusal(payload, len(prompt), options.context)
+            reply = Reply(status=400, message=refusal) if refusal is not None else options.atom.reply(reply)
         asked = payload.get("max_tokens", payload.get("max_completion_tokens"))
         completion = Completion(
             number=number,
@@ -250,19 +271,24 @@ class _Responder:
         self._position = 0
 
     async def respond(self, *, stream: bool) -> None:
-        reply = self._reply
+        reply, atom = self._reply, self._server.options.atom
         if reply.first_s:
             await asyncio.sleep(reply.first_s)
         await self._break("before_head")
+        await self._stand_still()
         if reply.status != 200 and reply.body is None:  # noqa: PLR2004 - all other statuses are errors
             await _send_error(self._writer, reply)
             return
         totals = self._server.totals
         totals["prompt_tokens"] += len(self._completion.prompt)
+        if atom is not None:
+            atom.prefilled(len(self._completion.prompt), self._completion.cached)
         if reply.body is not None:
             await self._verbatim(_content(reply.body))
         elif not stream or not reply.stream:
             totals["generation_tokens"] += self._completion.output_tokens
+            if atom is not None:
+                atom.finished(len(self._completion.prompt), self._completion.output_tokens)
             await _send_plain(self._writer, 200, plain_body(self._completion), {"content-type": "application/json", **reply.headers})
         else:
             await self._stream()
@@ -292,31 +318,43 @@ class _Responder:
         self._end()
 
     async def _stream(self) -> None:
-        reply, totals = self._reply, self._server.totals
+        reply, atom = self._reply, self._server.options.atom
         await self._head()
         before = 0
-        pieces = []
+        pieces, final = [], []
         for stage, output, event in events(self._completion):
             if stage == "token":
-                if output > reply.cut_after:
-                    await self._mid_stream(event)
-                if before == 0 and reply.prefill_s:
-                    await asyncio.sleep(reply.prefill_s)
-                elif before and reply.gap_s:
-                    await asyncio.sleep(reply.gap_s)
-                totals["generation_tokens"] += output - before
+                await self._before_token(before, output, event)
                 before = output
             if stage == "done":
                 await self._break("before_done")
             if reply.gzip:
                 pieces.append(event)
+            elif reply.one_final_write and stage not in {"role", "token"}:
+                final.append(event)
             else:
                 await self._write(event)
             if stage == "finish":
                 await self._break("after_finish")
-        if reply.gzip:
-            await self._write(gzip.compress(b"".join(pieces)))
+        if atom is not None:
+            atom.finished(len(self._completion.prompt), before)
+        if rest := gzip.compress(b"".join(pieces)) if reply.gzip else b"".join(final):
+            await self._write(rest)
         self._end()
+
+    async def _before_token(self, before: int, output: int, event: bytes) -> None:
+        """Wait as long as the script wants and count the tokens of the next event, unless the stream is to break here."""
+        reply, server = self._reply, self._server
+        if output > reply.cut_after:
+            await self._mid_stream(event)
+        if before == 0 and reply.prefill_s:
+            await asyncio.sleep(reply.prefill_s)
+        elif before and reply.gap_s:
+            await asyncio.sleep(reply.gap_s)
+        await self._stand_still()
+        server.totals["generation_tokens"] += output - before
+        if server.options.atom is not None:
+            server.options.atom.stepped(output - before)
 
     async def _mid_stream(self, event: bytes) -> None:
         if self._reply.die:
@@ -327,6 +365,11 @@ class _Responder:
             await self._writer.drain()
             self._hang_up()
         await self._break("mid_stream")
+
+    async def _stand_still(self) -> None:
+        if self._server.frozen:
+            await self._writer.drain()
+            await asyncio.sleep(_HANG_S)
 
     async def _break(self, place: str) -> None:
         """Cut or fall silent, if that is to happen here."""
