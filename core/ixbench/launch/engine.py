@@ -8,7 +8,7 @@ import shlex
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -35,7 +35,7 @@ from ixbench.model.result import Failure
 from ixbench.model.secrets import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     import httpx
@@ -69,6 +69,10 @@ class RunningEngine:
     """Seconds from the start until it was ready."""
     notes: tuple[str, ...] = ()
     """What the reader of a result must know, beside the plan's own notes."""
+    start: int = 1
+    """Which start of its launch in this run it is, from 1."""
+    runtime: Mapping[str, Any] = field(default_factory=dict)
+    """Where it runs, with what the runtime found out about the machine and the image; empty for a server that is not ours."""
     _look: Callable[[], Failure | None] = field(default=lambda: None)
     _failure: Failure | None = None
 
@@ -175,8 +179,9 @@ async def _launched(
             with_tmp=not runtime.starts_images,
             notes=record.notes,
         )
-        cleanup = runtime.cleanup(plan, place)
-        launched = LaunchedProcesses(tree=tree, ports=lease.numbers, cleanup=lambda: cleanup, on_closed=footprint.end)
+        # Asked anew each time: a container has its id only once it runs.
+        launched = LaunchedProcesses(tree=tree, ports=lease.numbers, cleanup=lambda: runtime.cleanup(plan, place), on_closed=footprint.end)
+        footprint.removable(launched.cleanup())
         record.ports, record.tmp = dict(lease.numbers), footprint.entry.tmp
         running: RunningEngine | None = None
         clean_exit = False
@@ -209,10 +214,12 @@ async def _launched(
                     model=model,
                     client=client,
                     pids=launched.pids,
-                    end_command=_end_command(launched, cleanup),
+                    end_command=_end_command(launched),
                     log=log,
                     started_s=record.ready_s,
                     notes=tuple(record.notes),
+                    start=len(record.earlier) + 1,
+                    runtime={"name": plan.runtime, **record.runtime_facts},
                     _look=lambda: _died(waiting, hidden),
                 )
                 yield running
@@ -257,11 +264,12 @@ class _Start:
             equipped = self.footprint.equip(process_plan)
             process = start_process(equipped, inherited=inherited, ports=ports, folder=folder, log=self.log)
             self.launched.add(process)
-            self.footprint.started(process.pid, self.launched.cleanup())
+            self.footprint.started(process.pid)
             argv = [fill(part, ports=ports, folder=folder) for part in planned.argv]
             self.record.add_process(process, self.footprint.equip(planned), argv)
             self.record.write()
             model = await self.waiting.for_process(process, model)
+            self.footprint.removable(self.launched.cleanup())
         return model
 
 
@@ -293,9 +301,9 @@ def _died(waiting: ReadyWait, hidden: Redactor) -> Failure | None:
     return None if failure is None else _hide(failure, hidden)
 
 
-def _end_command(launched: LaunchedProcesses, cleanup: Sequence[tuple[str, ...]]) -> str:
-    commands = [" ".join(("kill", *map(str, launched.pids)))] if not cleanup else [shlex.join(command) for command in cleanup]
-    return "; ".join(commands)
+def _end_command(launched: LaunchedProcesses) -> str:
+    commands = launched.cleanup() or (("kill", *map(str, launched.pids)),)
+    return "; ".join(map(shlex.join, commands))
 
 
 def _left_behind(record: LaunchRecord, report: StopReport) -> Failure:

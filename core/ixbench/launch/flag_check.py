@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ixbench.host.source import describe
+from ixbench.launch.ask import ask
 from ixbench.launch.errors import EngineError
 from ixbench.launch.process import fill
+from ixbench.launch.stop import CLEANUP_LIMIT_S
 from ixbench.launch.tree import MARKER
 from ixbench.model.launch import ProcessPlan
 from ixbench.model.result import Failure
@@ -101,7 +103,13 @@ async def _ask(command: tuple[str, ...], plan: LaunchPlan, runtime: Runtime, pla
     folder = Path(place.folder)
     argv = [fill(part, ports={}, folder=folder) for part in process.argv]
     env = {name: fill(variable.value, ports={}, folder=folder) for name, variable in process.env.items()}
-    return await _printed(argv, {**env, MARKER: place.marker})
+    try:
+        return await _printed(argv, {**env, MARKER: place.marker})
+    finally:
+        # A command that was killed is not all that was started, where it was a container's.
+        with anyio.CancelScope(shield=True):
+            for words in runtime.cleanup(replace(plan, processes=(process,)), place):
+                await ask(words, CLEANUP_LIMIT_S)
 
 
 async def _printed(argv: list[str], env: Mapping[str, str]) -> HelpText:

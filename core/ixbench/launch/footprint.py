@@ -49,13 +49,16 @@ class Footprint:
             return process
         return replace(process, env={**process.env, VARIABLE: EnvVar(value=self.entry.tmp, reason=REASON, origin="ixbench")})
 
-    def started(self, pid: int, cleanup: tuple[tuple[str, ...], ...]) -> None:
-        """Take down a process that was started.
-
-        :param cleanup: what ends the launch where signals don't reach.
-        """
-        self.entry = replace(self.entry, processes=(*self.entry.processes, Birth.of(pid)), cleanup=cleanup)
+    def started(self, pid: int) -> None:
+        """Take down a process that was started."""
+        self.entry = replace(self.entry, processes=(*self.entry.processes, Birth.of(pid)))
         self._write()
+
+    def removable(self, cleanup: tuple[tuple[str, ...], ...]) -> None:
+        """Take down what ends the launch where signals don't reach: before the start, and anew when a container has its id."""
+        if cleanup != self.entry.cleanup:
+            self.entry = replace(self.entry, cleanup=cleanup)
+            self._write()
 
     def keep(self) -> None:
         """Take down that the launch goes on because the user wants it to; its folder stays."""

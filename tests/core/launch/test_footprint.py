@@ -180,7 +180,7 @@ time.sleep(600)
 '''
 child = subprocess.Popen([sys.executable, "-u", "-c", code], env=env, start_new_session=True, stdout=subprocess.PIPE)
 child.stdout.readline()
-footprint.started(child.pid, ())
+footprint.started(child.pid)
 if kept:
     footprint.keep()
 print(footprint.entry.tmp, flush=True)
