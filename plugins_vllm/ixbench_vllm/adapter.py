@@ -6,31 +6,49 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.engine import (
     LOOPBACK,
+    Capabilities,
     EngineAdapter,
-    EnvVar,
     Fault,
     InputError,
     LaunchPlan,
     ProcessPlan,
+    Readiness,
     argv_of,
     assigned_gpus,
     flags_of,
     load_recipes,
     replace_flags,
-    visibility_env,
 )
+from ixbench_vllm import profiler, provenance, reset
+from ixbench_vllm.builds import build_of
+from ixbench_vllm.environment import environment
 from ixbench_vllm.findings import findings
-from ixbench_vllm.flags import ALIASES, NAMING, TABLE
+from ixbench_vllm.flags import ALIASES, DETAILS, NAMING, STRICT, TABLE
+from ixbench_vllm.help_text import HELP_COMMAND, unknown_flags
 from ixbench_vllm.identity import identity
+from ixbench_vllm.metrics import METRICS
 from ixbench_vllm.notes import notes
 from ixbench_vllm.options import VllmOptions
+from ixbench_vllm.sanity import prompts
+from ixbench_vllm.sidecars import files, sidecars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ixbench.api.engine import ArgValue, Deployment, Finding
+    from ixbench.api.engine import ArgValue, CacheReset, Deployment, Engine, EngineMetrics, Finding
 
-ORIGIN = "adapter vllm"
+EXECUTABLE = "vllm"
+KEEP_ALIVE_S = 5.0
+PROGRESS = (
+    r"Loading (safetensors|pt|weights|model)",
+    r"Capturing",
+    r"Graph capturing finished",
+    r"\[aiter\] (start|finish)",
+    r"(Compiling|Directly load|torch\.compile)",
+    r"GPU KV cache size",
+    r"Memory budget:",
+)
+"""Log lines that show that a start goes on, however long it takes."""
 
 
 class VllmAdapter(EngineAdapter[VllmOptions]):
@@ -49,7 +67,7 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
         return findings(deployment)
 
     def plan(self, deployment: Deployment[VllmOptions]) -> LaunchPlan:
-        """Return the one process `vllm serve MODEL ...`, or none where a URL is given."""
+        """Return `vllm serve MODEL ...`, sidecars before it; or no process where a URL is given."""
         options = deployment.options
         flags = launch_flags(deployment)
         if deployment.url is not None:
@@ -65,35 +83,92 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
         model = deployment.model.path or deployment.model.id
         if not model:
             raise InputError(Fault(where=deployment.name, problem="vLLM needs a model to serve", advice="set [model] id or path"))
-        process = ProcessPlan(
+        env = environment(deployment, host=dict(flags).get("--host"))
+        what = identity(flags, launched=True)
+        server = ProcessPlan(
             name="server",
-            argv=(deployment.executable or "vllm", "serve", model, *argv_of(flags)),
-            env=environment(deployment),
+            argv=(deployment.executable or EXECUTABLE, "serve", model, *argv_of(flags)),
+            env=env,
+            readiness=Readiness(sanity=prompts(deployment, what)),
             gpus=assigned_gpus(deployment),
         )
         return LaunchPlan(
             engine=self.name,
-            processes=(process,),
+            processes=(*sidecars(deployment, env), server),
             served_model=served_model(flags, default=model),
+            files=files(deployment),
+            reads=read_here(deployment),
             api_key_env=deployment.api_key_env,
             runtime=deployment.runtime,
             image=deployment.image,
-            identity=identity(flags, launched=True),
-            ready_limit_s=options.ready_limit,
-            notes=notes(deployment, flags),
+            identity=what,
+            ready_limit_s=options.ready_limit_s,
+            stall_limit_s=options.stall_limit,
+            progress=PROGRESS,
+            notes=notes(deployment, flags, env, what),
         )
+
+    def help_command(self, deployment: Deployment[VllmOptions]) -> tuple[str, ...] | None:
+        """Return what prints every flag of the vLLM that would be started."""
+        return (deployment.executable or EXECUTABLE, *HELP_COMMAND)
+
+    def check_help(self, text: str, plan: LaunchPlan) -> Iterable[Finding]:
+        """Say which flags of the server this build does not have."""
+        return unknown_flags(text, plan)
+
+    def capabilities(self, build: str | None = None) -> Capabilities:
+        """Return what holds for all builds; where a server refuses to empty its cache, `reset_cache` says so."""
+        del build
+        return Capabilities(health_tells=True, cache_reset="call", profiler=True, keep_alive_s=KEEP_ALIVE_S)
+
+    def metrics(self) -> EngineMetrics:
+        """Return how to read /metrics."""
+        return METRICS
+
+    async def reset_cache(self, engine: Engine) -> CacheReset:
+        """Empty the prefix cache, an external store included, and prove it with a prompt that was cached before."""
+        return await reset.reset_cache(engine)
+
+    async def profile(self, engine: Engine, *, on: bool) -> tuple[str, ...]:
+        """Start or stop the torch profiler that the option `profiler` loads; the traces lie in the launch's folder, in `profile`."""
+        await profiler.profile(engine, on=on)
+        return ()
+
+    async def provenance(self, engine: Engine) -> Mapping[str, object]:
+        """Return version, limits, cache and, in dev mode, the configuration that the server runs with."""
+        return await provenance.provenance(engine)
 
 
 def launch_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
-    """Return all flags: typed options, host and port, and the verbatim args put in."""
+    """Return all flags: typed options, host and port, what ixbench adds, and the verbatim args put in."""
     typed = [
         *flags_of(NAMING, deployment.options),
         ("--host", LOOPBACK),
         ("--port", "{port:http}"),
         *revision_flags(deployment),
         *flags_of(TABLE, deployment.options),
+        *added_flags(deployment),
     ]
     return replace_flags(typed, deployment.args, ALIASES)
+
+
+def read_here(deployment: Deployment[VllmOptions]) -> tuple[str, ...]:
+    """Return files and folders, beside the model's, that the server reads: those given by absolute paths."""
+    spec = deployment.options.speculative
+    given = (deployment.options.chat_template, spec.draft if spec is not None else None)
+    return tuple(path for path in given if path is not None and path.startswith("/"))
+
+
+def added_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
+    """Return the flags that a launch gets beside what was asked for."""
+    if deployment.url is not None:
+        return []
+    found: list[tuple[str, ArgValue]] = []
+    if deployment.options.prompt_tokens_details is not False:
+        found.append((DETAILS, True))
+    if build_of(deployment).strict:
+        found.append((STRICT, True))
+    return found
 
 
 def revision_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
@@ -107,13 +182,3 @@ def served_model(flags: list[tuple[str, ArgValue]], *, default: str) -> str:
     value = dict(flags).get("--served-model-name", default)
     first = value[0] if isinstance(value, list) and value else value
     return str(first)
-
-
-def environment(deployment: Deployment[VllmOptions]) -> dict[str, EnvVar]:
-    """Return the variables that the options need, and the deployment's own over them."""
-    variables = visibility_env(deployment.gpu_indices, sku=deployment.hardware.sku, origin=ORIGIN)
-    offload = deployment.options.kv_offload
-    if offload is not None and offload.backend == "simple":
-        reason = "all ranks must hash cache blocks alike"
-        variables["PYTHONHASHSEED"] = EnvVar(value="0", reason=reason, origin=ORIGIN)
-    return {**variables, **deployment.env}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.engine import FlagRule, switch_flag, value_flag
+from ixbench.api.engine import LOOPBACK, FlagRule, switch_flag, value_flag
 
 if TYPE_CHECKING:
     from ixbench.api.engine import ArgValue
@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     Flags = list[tuple[str, ArgValue]]
 
 ALIASES = {
-    "-tp": "--tensor-parallel-size",
-    "-pp": "--pipeline-parallel-size",
-    "-dp": "--data-parallel-size",
-    "-pcp": "--prefill-context-parallel-size",
+    "-ac": "--attention-config",
+    "-cc": "--compilation-config",
     "-dcp": "--decode-context-parallel-size",
+    "-dp": "--data-parallel-size",
+    "-ep": "--enable-expert-parallel",
+    "-pcp": "--prefill-context-parallel-size",
+    "-pp": "--pipeline-parallel-size",
+    "-q": "--quantization",
+    "-sc": "--speculative-config",
+    "-tp": "--tensor-parallel-size",
 }
 
 RESERVED = {
@@ -26,10 +31,38 @@ RESERVED = {
 }
 
 GIB = 2**30
+LMCACHE_CONNECTOR = "lmcache.integration.vllm.lmcache_mp_connector"
+LMCACHE_TIMEOUT_S = 6000.0
+"""How long vLLM waits for an answer of the LMCache server: long prompts move much at once."""
+TRACES = "{folder}/profile"
+"""Where the profiler leaves its traces."""
 
 
 def _kv_cache_dtype(value: str, _options: VllmOptions) -> Flags:
     return [] if value == "auto" else [("--kv-cache-dtype", value)]
+
+
+def _tensor_parallel(value: int, options: VllmOptions) -> Flags:
+    return [] if options.dp_attention else [("--tensor-parallel-size", value)]
+
+
+def _data_parallel(value: int, options: VllmOptions) -> Flags:
+    return [] if options.dp_attention else [("--data-parallel-size", value)]
+
+
+def _dp_attention(value: bool, options: VllmOptions) -> Flags:
+    if not value:
+        return []
+    ranks = (options.tensor_parallel or 1) * (options.data_parallel or 1)
+    return [("--tensor-parallel-size", 1), ("--data-parallel-size", ranks)]
+
+
+def _online_quant(value: dict[str, object], _options: VllmOptions) -> Flags:
+    return [("--additional-config", {"online_quant_config": value})]
+
+
+def _profiler(value: bool, _options: VllmOptions) -> Flags:
+    return [("--profiler-config", {"profiler": "torch", "torch_profiler_dir": TRACES})] if value else []
 
 
 def _tool_parser(value: str, _options: VllmOptions) -> Flags:
@@ -41,7 +74,7 @@ def _compilation(value: Compilation, _options: VllmOptions) -> Flags:
 
 
 def _speculative(value: Speculative, _options: VllmOptions) -> Flags:
-    synthetic = value.acceptance_length is not None
+    synthetic = value.acceptance_length is not None or value.acceptance_rates is not None
     config = {
         "model": value.draft,
         "num_speculative_tokens": value.tokens,
@@ -51,6 +84,7 @@ def _speculative(value: Speculative, _options: VllmOptions) -> Flags:
         "draft_sample_method": value.draft_sampling,
         "rejection_sample_method": "synthetic" if synthetic else value.rejection,
         "synthetic_acceptance_length": value.acceptance_length,
+        "synthetic_acceptance_rates": None if value.acceptance_rates is None else list(value.acceptance_rates),
     }
     return [("--speculative-config", {key: item for key, item in config.items() if item is not None})]
 
@@ -60,12 +94,22 @@ def _kv_offload(value: KvOffload, options: VllmOptions) -> Flags:
     if value.backend == "off" or per_rank is None:
         return []
     if value.backend == "native":
-        # vLLM wants the total over the tensor-parallel ranks of one engine.
-        total = per_rank * options.ranks // (options.data_parallel or 1)
+        # vLLM wants the total over the ranks of one engine; each data-parallel rank is an engine of its own.
+        engines = (options.data_parallel or 1) * ((options.tensor_parallel or 1) if options.dp_attention else 1)
+        total = per_rank * options.ranks // engines
         return [("--kv-offloading-backend", "native"), ("--kv-offloading-size", round(total / GIB, 3))]
-    extra = {"cpu_bytes_to_use_per_rank": per_rank, "lazy_offload": value.lazy}
-    connector: dict[str, object] = {"kv_connector": "SimpleCPUOffloadConnector", "kv_role": "kv_both", "kv_connector_extra_config": extra}
-    return [("--kv-transfer-config", connector)]
+    config: dict[str, object]
+    if value.backend == "simple":
+        extra: dict[str, object] = {"cpu_bytes_to_use_per_rank": per_rank, "lazy_offload": value.lazy}
+        config = {"kv_connector": "SimpleCPUOffloadConnector", "kv_role": "kv_both"}
+    elif value.backend == "lmcache":
+        urls = ",".join(f"tcp://{LOOPBACK}:{{port:lmcache-{rank}}}" for rank in range(options.ranks))
+        extra = {"lmcache.mp.server_urls": urls, "lmcache.mp.mq_timeout": LMCACHE_TIMEOUT_S}
+        config = {"kv_connector": "LMCacheMPConnector", "kv_connector_module_path": LMCACHE_CONNECTOR, "kv_role": "kv_both"}
+    else:
+        extra = {"load_async": True}
+        config = {"kv_connector": "MooncakeStoreConnector", "kv_role": "kv_both"}
+    return [("--kv-transfer-config", config | {"kv_connector_extra_config": extra | (value.connector or {})})]
 
 
 def _rule(option: str, make: Any, *flags: str) -> FlagRule:  # noqa: ANN401 - each option has its own value type
@@ -80,14 +124,16 @@ TABLE = (
     value_flag("moe_backend", "--moe-backend"),
     value_flag("linear_backend", "--linear-backend"),
     value_flag("attention_backend", "--attention-backend"),
-    value_flag("tensor_parallel", "--tensor-parallel-size"),
+    _rule("tensor_parallel", _tensor_parallel, "--tensor-parallel-size"),
+    _rule("dp_attention", _dp_attention, "--tensor-parallel-size", "--data-parallel-size"),
     value_flag("pipeline_parallel", "--pipeline-parallel-size"),
-    value_flag("data_parallel", "--data-parallel-size"),
+    _rule("data_parallel", _data_parallel, "--data-parallel-size"),
     value_flag("prefill_context_parallel", "--prefill-context-parallel-size"),
     value_flag("decode_context_parallel", "--decode-context-parallel-size"),
     switch_flag("expert_parallel", "--enable-expert-parallel"),
     value_flag("load_format", "--load-format"),
     value_flag("quantization", "--quantization"),
+    _rule("online_quant", _online_quant, "--additional-config"),
     value_flag("gpu_memory_utilization", "--gpu-memory-utilization"),
     switch_flag("language_model_only", "--language-model-only"),
     value_flag("max_num_seqs", "--max-num-seqs"),
@@ -107,8 +153,19 @@ TABLE = (
     switch_flag("eager", "--enforce-eager"),
     switch_flag("async_scheduling", "--async-scheduling", "--no-async-scheduling"),
     value_flag("stream_interval", "--stream-interval"),
-    switch_flag("prompt_tokens_details", "--enable-prompt-tokens-details"),
     _rule("compilation", _compilation, "--compilation-config"),
     _rule("speculative", _speculative, "--speculative-config"),
     _rule("kv_offload", _kv_offload, "--kv-transfer-config", "--kv-offloading-backend", "--kv-offloading-size"),
+    _rule("profiler", _profiler, "--profiler-config"),
 )
+
+NO_FLAGS = ("build", "load_rate", "prompt_tokens_details", "ready_limit", "sanity", "stall_limit", "weights")
+"""Options that are no flags of their own; `prompt_tokens_details` is `DETAILS`, unless it is switched off."""
+
+DETAILS = "--enable-prompt-tokens-details"
+STRICT = "--fail-on-environ-validation"
+ADDED = {
+    DETAILS: "without it vLLM reports no cached tokens",
+    STRICT: "a VLLM_ variable that this build does not read then ends the launch instead of changing nothing",
+}
+"""Flags that ixbench adds of itself, each with its reason."""

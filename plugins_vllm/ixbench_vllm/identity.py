@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
     from ixbench.api.engine import ArgValue
 
-CONNECTORS = {"SimpleCPUOffloadConnector": "simple", "OffloadingConnector": "native"}
+CONNECTORS = {
+    "SimpleCPUOffloadConnector": "simple",
+    "OffloadingConnector": "native",
+    "LMCacheConnectorV1": "lmcache",
+    "LMCacheMPConnector": "lmcache",
+    "MooncakeStoreConnector": "mooncake",
+}
 
 
 def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool) -> Identity:
@@ -29,12 +35,24 @@ def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool) -> Identi
         expert_parallel=True if "--enable-expert-parallel" in found else (False if launched else None),
         spec_method=_spec_method(found),
         kv_offload=_kv_offload(found),
+        acceptance_length=_acceptance_length(found),
     )
 
 
 def _spec_method(flags: dict[str, ArgValue]) -> str | None:
     method = flags.get("--spec-method") or json_table(flags.get("--speculative-config")).get("method")
     return None if method is None else str(method)
+
+
+def _acceptance_length(flags: dict[str, ArgValue]) -> float | None:
+    """Return the mean tokens a step that synthetic acceptance is told to give; each rate is that of all drafts up to its position."""
+    config = json_table(flags.get("--speculative-config"))
+    length, rates = config.get("synthetic_acceptance_length"), config.get("synthetic_acceptance_rates")
+    if isinstance(length, int | float):
+        return float(length)
+    if isinstance(rates, list) and all(isinstance(rate, int | float) for rate in rates):
+        return 1.0 + float(sum(rates))
+    return None
 
 
 def _kv_offload(flags: dict[str, ArgValue]) -> str:

@@ -6,7 +6,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from ixbench.api.engine import Duration, HostMemory, OptionsModel
+from ixbench.api.engine import ArgValue, Duration, HostMemory, OptionsModel, Size
+
+DEFAULT_READY_LIMIT_S = 1800.0
+READY_FACTOR, READY_RESERVE_S = 2.0, 1800.0
+"""The limit for getting ready where the time to read the weights is known: twice that, and half an hour for all else."""
 
 MaxModelLen = Annotated[str, Field(pattern=r"^(auto|\d+(\.\d+)?[kKmMgG])$")]
 CaptureSizes = Annotated[tuple[PositiveInt, ...], Field(min_length=1)]
@@ -23,8 +27,11 @@ class Speculative(OptionsModel):
     """Draft tokens a step."""
     acceptance_length: float | None = None
     """Synthetic acceptance: mean tokens a step, the target's own included, within [1, tokens + 1]. The text is then meaningless."""
+    acceptance_rates: Annotated[tuple[float, ...], Field(min_length=1)] | None = None
+    """Synthetic acceptance by position, in place of acceptance_length: how often all drafts up to this one are accepted; one rate a draft
+    token, none higher than the one before."""
     rejection: Literal["standard", "block", "synthetic"] | None = None
-    """How drafts are rejected; acceptance_length implies "synthetic"."""
+    """How drafts are rejected; acceptance_length and acceptance_rates imply "synthetic"."""
     draft_sampling: Literal["greedy", "probabilistic"] | None = None
     attention_backend: str | None = None
     """Of the draft model."""
@@ -35,21 +42,48 @@ class Speculative(OptionsModel):
 class KvOffload(HostMemory):
     """A KV cache tier in host memory."""
 
-    backend: Literal["off", "simple", "native"]
-    """"simple" is the SimpleCPUOffloadConnector, "native" the built-in offloading."""
+    backend: Literal["off", "simple", "native", "lmcache", "mooncake"]
+    """"simple" is the SimpleCPUOffloadConnector, "native" the built-in offloading; "lmcache" starts an LMCache server for each rank beside
+    vLLM, "mooncake" a Mooncake master."""
     lazy: bool = False
     """"simple" only: offload a block when it is evicted, not as soon as it is full."""
+    protocol: Literal["tcp", "rdma"] | None = None
+    """"mooncake" only: how blocks travel; tcp where nothing is said."""
+    device: str | None = None
+    """"mooncake" only: the network device for rdma."""
+    local_buffer: Annotated[Size, Field(gt=0)] | None = None
+    """"mooncake" only: each rank's own buffer; "2 GiB" where nothing is said."""
+    connector: dict[str, object] | None = None
+    """Further keys of kv_connector_extra_config, over those that ixbench sets; not for "native"."""
+    server_args: dict[str, ArgValue] | None = None
+    """"lmcache" and "mooncake": flags of the server beside vLLM, verbatim; an equal flag of ixbench's is replaced."""
 
     @model_validator(mode="after")
-    def _sizes(self) -> Self:
+    def _fits(self) -> Self:
         given = [name for name in ("host_memory", "host_memory_per_rank") if getattr(self, name) is not None]
-        if self.backend == "off" and (given or self.lazy):
-            raise ValueError(f"{(given or ['lazy'])[0]} needs a backend: 'simple' or 'native'")
+        further = [name for name in _OFFLOAD_KEYS if getattr(self, name) not in (None, False)]
+        if self.backend == "off" and (given or further):
+            raise ValueError(f"{(given or further)[0]} needs a backend: 'simple', 'native', 'lmcache' or 'mooncake'")
         if self.backend != "off" and len(given) != 1:
             raise ValueError(f"give exactly one of host_memory and host_memory_per_rank, not {'both' if given else 'neither'}")
-        if self.backend == "native" and self.lazy:
-            raise ValueError("lazy belongs to backend 'simple'")
+        for name in further:
+            if self.backend not in _OFFLOAD_KEYS[name]:
+                raise ValueError(f"{name} belongs to backend {' or '.join(map(repr, _OFFLOAD_KEYS[name]))}")
+        for flag in self.server_args or {}:
+            if not flag.startswith("-"):
+                raise ValueError(f"server_args: '{flag}' is no flag; write it with its dashes, '--{flag}'")
         return self
+
+
+_OFFLOAD_KEYS = {
+    "lazy": ("simple",),
+    "protocol": ("mooncake",),
+    "device": ("mooncake",),
+    "local_buffer": ("mooncake",),
+    "connector": ("simple", "lmcache", "mooncake"),
+    "server_args": ("lmcache", "mooncake"),
+}
+"""Keys of `kv_offload` that not every backend has."""
 
 
 class Compilation(OptionsModel):
@@ -62,6 +96,7 @@ class Compilation(OptionsModel):
     cudagraph_capture_sizes: CaptureSizes | None = None
     """Must reach max_num_seqs x (1 + draft tokens), else large batches run without a graph."""
     pass_config: dict[str, bool | int | float | str] | None = None
+    use_inductor_graph_partition: bool | None = None
 
 
 class VllmOptions(OptionsModel):
@@ -72,6 +107,8 @@ class VllmOptions(OptionsModel):
     tensor_parallel: PositiveInt | None = None
     pipeline_parallel: PositiveInt | None = None
     data_parallel: PositiveInt | None = None
+    dp_attention: bool | None = None
+    """Attention on data-parallel ranks: all GPUs of tensor_parallel x data_parallel become ranks of their own."""
     expert_parallel: bool | None = None
     prefill_context_parallel: PositiveInt | None = None
     decode_context_parallel: PositiveInt | None = None
@@ -82,13 +119,15 @@ class VllmOptions(OptionsModel):
     max_num_seqs: PositiveInt | None = None
     max_batched_tokens: PositiveInt | None = None
     long_prefill_threshold: Annotated[int, Field(ge=0)] | None = None
-    max_model_len: PositiveInt | MaxModelLen | None = None
-    """Tokens, a text such as "32K", or "auto"."""
+    max_model_len: PositiveInt | Literal[-1] | MaxModelLen | None = None
+    """Tokens, a text such as "32K", or "auto", which -1 means too."""
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
     prefix_caching: bool | None = None
     state_checkpoints: Literal["align", "none"] | None = None
     """Cache mode of recurrent layers."""
     quantization: str | None = None
+    online_quant: dict[str, object] | None = None
+    """`online_quant_config` of ATOM's plugin for vLLM, which quantizes while loading; vLLM alone does not know it."""
     attention_backend: str | None = None
     moe_backend: str | None = None
     linear_backend: str | None = None
@@ -111,9 +150,24 @@ class VllmOptions(OptionsModel):
     stream_interval: PositiveInt | None = None
     """Tokens a stream chunk; more than 1 coarsens inter-token times."""
     prompt_tokens_details: bool | None = None
-    """Report cached tokens a request; without it vLLM reports none."""
-    ready_limit: Duration = 1800.0
-    """Hard limit for getting ready; no flag of vLLM."""
+    """Report cached tokens a request, which vLLM else does not; on unless set to false."""
+    profiler: bool | None = None
+    """Load vLLM's torch profiler, so that it can be started and stopped while a point runs; traces lie in the launch's folder."""
+    build: Annotated[str, Field(min_length=1)] | None = None
+    """Which vLLM it is, where the image's tag does not tell: "0.32.0", "nightly-<commit>", or a row of the table of builds in this
+    plugin's README."""
+    sanity: bool | None = None
+    """Ask two or three questions with known answers before anything is measured. Where nothing is said: yes for fp4 models on GPUs that
+    compute in fp4, unless acceptance is synthetic."""
+    ready_limit: Duration = DEFAULT_READY_LIMIT_S
+    """Hard limit for getting ready."""
+    stall_limit: Duration = 1200.0
+    """Soft limit for getting ready: so long without progress in the log."""
+    weights: Annotated[Size, Field(gt=0)] | None = None
+    """Size of the model's files, for `load_rate`."""
+    load_rate: Annotated[Size, Field(gt=0)] | None = None
+    """Bytes a second at which this machine reads the weights, for instance "3.2 GB": with `weights` it makes the limit for getting ready,
+    twice the reading time and half an hour, in place of `ready_limit`."""
 
     @property
     def ranks(self) -> int:
@@ -123,3 +177,15 @@ class VllmOptions(OptionsModel):
         for size in sizes:
             product *= size or 1
         return product
+
+    @property
+    def attention_ranks(self) -> int:
+        """Ranks that split one layer's attention, and one engine's KV cache."""
+        return 1 if self.dp_attention else (self.tensor_parallel or 1)
+
+    @property
+    def ready_limit_s(self) -> float:
+        """The hard limit for getting ready that applies."""
+        if self.weights is None or self.load_rate is None:
+            return self.ready_limit
+        return self.weights / self.load_rate * READY_FACTOR + READY_RESERVE_S

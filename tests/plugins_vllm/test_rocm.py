@@ -1,0 +1,139 @@
+"""The environment of FP4 launches on AMD GPUs: what a build does not read, or reads differently, is said before it starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from ixbench.model.deployment import Deployment, EnvVar, HardwareSpec, ModelSpec
+from ixbench_vllm.adapter import VllmAdapter
+from ixbench_vllm.options import VllmOptions
+
+ADAPTER = VllmAdapter()
+GOOD = {"VLLM_ROCM_USE_AITER": "1", "VLLM_USE_BREAKABLE_CUDAGRAPH": "0"}
+AITER_A8W4, AITER_A4W4 = "AITER_SITUV2_A8W4", "AITER_SITUV2_A4W4"
+OLD, NEW, BOUND = "VLLM_ROCM_USE_AITER_MOE_SITUV2_A8W4", "VLLM_ROCM_USE_AITER_MOE_SITUV2", "AITER_BF16_FP8_MOE_BOUND"
+
+
+def find(build, env, *, model="moonshotai/Kimi-K3", sku="mi355x", good=True, **more):
+    variables = (GOOD if good else {}) | env
+    deployment = Deployment(
+        name="v",
+        engine="vllm",
+        model=ModelSpec(id=model, label=model, precision="fp4"),
+        hardware=HardwareSpec(sku=sku, gpus=8),
+        options=VllmOptions.model_validate({"tensor_parallel": 8, **({"build": build} if build else {}), **more}),
+        env={name: EnvVar(value=value, reason="", origin="benchmarks.toml") for name, value in variables.items()},
+    )
+    return [(finding.level, finding.code, finding.text) for finding in ADAPTER.validate(deployment)]
+
+
+def codes(found):
+    return [(level, code) for level, code, _ in found]
+
+
+CASES = [
+    # the kimi-k3 image of 27 July reads AITER's own variable, and no other
+    ("kimi-k3", {AITER_A8W4: "1", BOUND: "0"}, []),
+    ("kimi-k3", {AITER_A8W4: "1"}, [("error", "moe_bound_missing")]),
+    ("kimi-k3", {AITER_A8W4: "1", BOUND: "1"}, [("error", "moe_bound_missing")]),
+    ("kimi-k3", {OLD: "1", BOUND: "0"}, [("error", "moe_variable_unread"), ("warning", "moe_not_chosen")]),
+    ("kimi-k3", {NEW: "a8w4", AITER_A8W4: "1", BOUND: "0"}, [("error", "moe_variable_unread")]),
+    ("kimi-k3", {}, [("warning", "moe_not_chosen")]),
+    # after vllm#50582 vLLM has a variable of its own, and AITER's alone gives garbage
+    ("vllm#50582", {OLD: "1", BOUND: "0"}, []),
+    ("nightly-cb8104839c141609d99f1254459ef3a4f1bd4263", {OLD: "1", BOUND: "0"}, []),
+    ("vllm#50582", {OLD: "1"}, [("error", "moe_bound_missing")]),
+    ("vllm#50582", {AITER_A8W4: "1", BOUND: "0"}, [("error", "moe_aiter_alone")]),
+    ("vllm#50582", {AITER_A4W4: "1"}, [("error", "moe_aiter_alone")]),
+    ("vllm#50582", {OLD: "1", AITER_A8W4: "1", BOUND: "0"}, [("warning", "moe_aiter_beside")]),
+    ("vllm#50582", {NEW: "a8w4", BOUND: "0"}, [("error", "moe_variable_unread"), ("warning", "moe_not_chosen")]),
+    ("vllm#50582", {}, [("warning", "moe_not_chosen")]),
+    # after vllm#53940 the same variable means something else
+    ("vllm#53940", {OLD: "1"}, [("warning", "moe_a4w4"), ("note", "moe_untuned")]),
+    ("vllm#53940", {AITER_A8W4: "1"}, [("error", "moe_aiter_alone")]),
+    ("vllm#53940", {NEW: "1"}, [("error", "moe_variable_unread"), ("warning", "moe_not_chosen")]),
+    # recipes#954: a new name, the old one still works, AITER's and the bound are not wanted
+    ("recipes#954", {NEW: "1"}, []),
+    ("recipes#954", {OLD: "1"}, [("warning", "moe_variable_deprecated")]),
+    ("recipes#954", {NEW: "1", BOUND: "0"}, [("warning", "moe_bound_unwanted")]),
+    ("recipes#954", {NEW: "1", AITER_A4W4: "1"}, [("warning", "moe_aiter_beside")]),
+    ("recipes#954", {AITER_A8W4: "1"}, [("error", "moe_aiter_alone")]),
+    ("recipes#954", {}, [("warning", "moe_not_chosen")]),
+    # 0.32.0: the new name takes values, and the old one is gone
+    ("0.32.0", {NEW: "a8w4"}, []),
+    ("0.32.0", {NEW: "A16W4"}, []),
+    ("0.32.0", {NEW: "0"}, []),
+    ("0.32.0", {NEW: "a4w4"}, [("note", "moe_untuned")]),
+    ("0.32.0", {NEW: "auto"}, [("note", "moe_untuned")]),
+    ("0.32.0", {NEW: "a2w4"}, [("error", "moe_value")]),
+    ("0.32.0", {OLD: "1"}, [("error", "unknown_variable"), ("warning", "moe_not_chosen")]),
+    ("0.32.0", {AITER_A8W4: "1"}, [("error", "moe_aiter_alone")]),
+    ("0.32.0", {NEW: "a8w4", AITER_A8W4: "1"}, [("warning", "moe_aiter_beside")]),
+    ("v0.33.0", {OLD: "1"}, [("error", "moe_variable_unread"), ("warning", "moe_not_chosen")]),
+    ("0.32.0", {}, [("warning", "moe_not_chosen")]),
+    # nobody knows
+    (None, {OLD: "1", BOUND: "0"}, [("note", "build_unknown")]),
+    ("nightly-0123", {AITER_A8W4: "1", BOUND: "0"}, [("note", "build_unknown"), ("warning", "moe_aiter_alone")]),
+]
+
+
+@pytest.mark.parametrize(("build", "env", "expected"), CASES, ids=lambda value: value if isinstance(value, str) else None)
+def test_what_selects_the_activations_of_kimi_k3s_experts(build, env, expected):
+    assert codes(find(build, env)) == expected
+
+
+def test_texts_say_what_to_set():
+    ((_, _, alone),) = find("vllm#50582", {AITER_A8W4: "1", BOUND: "0"})
+    assert alone == (
+        f"env {AITER_A8W4} alone gives garbage text without an error in a build after vllm#50582 (31 July 2026); set {OLD} instead"
+    )
+    ((_, _, bound),) = find("vllm#50582", {OLD: "1"})
+    assert bound == f'env {BOUND} is not set: 8-bit activations (a8w4) then give garbage at small batches; set it to "0"'
+    ((_, _, value),) = find("0.32.0", {NEW: "a2w4"})
+    assert value == f"env {NEW}=a2w4: allowed in vLLM 0.32.0: 1, 0, auto, a4w4, a8w4, a16w4"
+
+
+def test_other_models_and_other_gpus_have_no_such_switch():
+    assert find("vllm#50582", {AITER_A8W4: "1"}, model="deepseek-ai/DeepSeek-V4-Pro") == []
+    assert find("vllm#50582", {AITER_A8W4: "1"}, sku="b200") == []
+
+
+@pytest.mark.parametrize(("sku", "warned"), [("mi355x", True), ("MI350X", True), ("mi300x", False), ("b200", False), (None, False)])
+@pytest.mark.parametrize("env", [{}, {"VLLM_ROCM_USE_AITER": "0"}])
+def test_the_master_switch_on_gpus_with_fp4(sku, warned, env):
+    found = find("v0.27.1", env, model="acme/model", sku=sku, good=False)
+    assert codes(found) == ([("warning", "aiter_off")] if warned else [])
+    assert "1.7 to 3.7" in found[0][2] if warned else True
+    assert find("v0.27.1", {"VLLM_ROCM_USE_AITER": "True"}, model="acme/model", sku=sku, good=False) == []
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [({}, [("warning", "breakable_graphs")]), ({"VLLM_USE_BREAKABLE_CUDAGRAPH": "1"}, [("error", "breakable_graphs")])],
+)
+@pytest.mark.parametrize("model", ["amd/MiniMax-M3-MXFP4", "minimax-m3"])
+def test_models_that_need_breakable_graphs_off(model, env, expected):
+    assert codes(find("v0.27.1", {"VLLM_ROCM_USE_AITER": "1"} | env, model=model, good=False)) == expected
+    assert find("v0.27.1", {}, model=model) == []
+
+
+def test_a_variable_that_this_very_version_does_not_know():
+    ((level, code, text),) = find("0.32.0", {"VLLM_ROCM_USE_AITR": "1"}, model="acme/model")
+    assert (level, code) == ("error", "unknown_variable")
+    assert text == "env VLLM_ROCM_USE_AITR: vLLM 0.32.0 does not read it; did you mean 'VLLM_ROCM_USE_AITER'?"
+    assert find("v0.27.1", {"VLLM_ROCM_USE_AITR": "1"}, model="acme/model") == []
+    assert find("0.32.0", {"AITER_ANYTHING": "1"}, model="acme/model") == []
+
+
+def test_vllms_own_limit_below_ours_is_a_warning():
+    env = {"VLLM_ENGINE_READY_TIMEOUT_S": "600"}
+    ((level, code, text),) = find("v0.27.1", env, model="acme/model", ready_limit="2h")
+    assert (level, code) == ("warning", "ready_timeout")
+    assert text.endswith("raise it to 7200")
+    assert find("v0.27.1", {"VLLM_ENGINE_READY_TIMEOUT_S": "7200"}, model="acme/model", ready_limit="2h") == []
+
+
+def test_online_quantization_without_its_plugin_is_an_error():
+    quant = {"online_quant": {"global_quant_config": "ptpc_fp8"}}
+    assert codes(find("v0.27.1", {"ATOM_DISABLE_VLLM_PLUGIN": "1"}, model="acme/model", **quant)) == [("error", "online_quant_off")]
+    assert find("v0.27.1", {}, model="acme/model", **quant) == []
