@@ -6,9 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ixbench.frontier.curves import LadderCurve
     from ixbench.frontier.format import Seconds
     from ixbench.frontier.select import SelectStatus
+    from ixbench.model.launch import Scalar
     from ixbench.model.result import Evidence
     from ixbench.model.run import Interpolation, RangePolicy, SelectionPolicy
 
@@ -23,6 +26,9 @@ class RungPoint:
     """Id of its run."""
     run_point: str
     """Its id in its run."""
+    deployment: str
+    settings: Mapping[str, Scalar]
+    """What `[deployment.matrix]` set for it; empty where nothing was swept."""
     evidence: Evidence
     date: str
     concurrency: int | None
@@ -46,6 +52,10 @@ class LadderRung:
     precision: str | None = None
     points: tuple[str, ...] = ()
     """Ids of the one or two points that the value rests on."""
+    deployments: tuple[str, ...] = ()
+    """Names of their deployments, in the same order."""
+    settings: tuple[Mapping[str, Scalar], ...] = ()
+    """Their matrix settings, in the same order."""
     fastest_tok_s_user: float | None = None
     """Speed of the fastest usable point in scope: the nearest miss of an unreachable rung."""
     slowest_tok_s_user: float | None = None
@@ -173,4 +183,5 @@ class Ladder:
 
 
 def _rung_json(rung: LadderRung) -> dict[str, Any]:
-    return asdict(rung) | {"points": list(rung.points), "evidence": [asdict(point) for point in rung.evidence]}
+    several = {name: list(getattr(rung, name)) for name in ("points", "deployments", "settings")}
+    return asdict(rung) | several | {"evidence": [asdict(point) for point in rung.evidence]}

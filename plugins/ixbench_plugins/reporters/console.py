@@ -14,7 +14,16 @@ from rich.text import Text
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, build_cost_table, build_ladder, format_rate
 from ixbench_plugins.reporters.points import THIN_NOTE, PointRow, definitions, point_rows, sentences_of
-from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, TIER_HEADERS, TIER_NUMBERS, cost_sentences, rung_rows, tier_rows
+from ixbench_plugins.reporters.rungs import (
+    RUNG_HEADERS,
+    RUNG_NUMBERS,
+    TIER_HEADERS,
+    TIER_NUMBERS,
+    cost_sentences,
+    rung_rows,
+    settings_sentences,
+    tier_rows,
+)
 from ixbench_plugins.reporters.table import latency
 from ixbench_plugins.reporters.text import clean
 from ixbench_plugins.reporters.words import SIMULATED, findings, headline, marked, notes, reading, title
@@ -73,6 +82,7 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     if ladder.rates_known:
         say(marked("Ladder", ladder))
         console.print(_ladder_table(ladder, width=width, tight=tight))
+        say(*settings_sentences(ladder))
         console.print()
         if any(run.quotes for run in runs):
             say(marked(f"Costs at {costs.target:g} tok/s/user", ladder))
@@ -132,14 +142,28 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Itera
     if tight and gap is None:
         # Rather a number on two lines than a column that is cut off.
         whole = set()
+    # Set here and not left to rich, which cuts a column off although others could still be broken.
+    widths = None if gap is None else _widths(headers, rows, least, width - gap * (len(least) - 1))
     table = Table(box=_LINES, show_edge=False, pad_edge=False, padding=_PADDING[gap or (2 if tight else 3)])
     for column, header in enumerate(headers):
         justify: Literal["left", "right"] = "right" if column in right else "left"
-        min_width = None if gap is None else least[column]
-        table.add_column(Text(header), justify=justify, overflow="fold", no_wrap=column in whole, min_width=min_width)
+        fixed = None if widths is None else widths[column]
+        table.add_column(Text(header), justify=justify, overflow="fold", no_wrap=column in whole, width=fixed)
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
     return table
+
+
+def _widths(headers: Sequence[str], rows: Sequence[Sequence[str]], least: Sequence[int], room: int) -> list[int]:
+    """Return the width of each column: as wide as its longest line, and where that is too much in all, the widest give way first.
+
+    :param least: what each needs; together no more than the room.
+    """
+    widths = [_longest_piece(texts, whole=True) for texts in zip(headers, *rows, strict=True)]
+    while sum(widths) > room:
+        _, widest = max((width, column) for column, width in enumerate(widths) if width > least[column])
+        widths[widest] -= 1
+    return widths
 
 
 def _longest_piece(texts: Iterable[str], *, whole: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, build_ladder, format_rate
-from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, rung_rows
+from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, rung_rows, settings_sentences
 from ixbench_plugins.reporters.text import MISSING, escape, json_text, markdown_list, markdown_table
 from ixbench_plugins.reporters.words import SIMULATED, findings, headline, notes, reading, system_rate, title
 
@@ -40,7 +40,7 @@ def _markdown(ladder: Ladder, runs: Sequence[RunView]) -> Iterator[str]:
     yield from (f"# {escape(title(ladder))}", "", f"**{escape(headline(ladder))}**", "")
     yield from markdown_table(RUNG_HEADERS, rung_rows(ladder), right=RUNG_NUMBERS)
     yield from ("", "## Notes", "")
-    yield from markdown_list([*notes(ladder), *findings(ladder)])
+    yield from markdown_list([*settings_sentences(ladder), *notes(ladder), *findings(ladder)])
     yield from ("", "## How it was read", "")
     yield from markdown_list(reading(ladder, runs))
     for curve in ladder.curves:

@@ -9,7 +9,7 @@ from ixbench_plugins.reporters.text import MISSING
 from ixbench_plugins.reporters.words import read
 
 if TYPE_CHECKING:
-    from ixbench.api.report import CostTable, Ladder
+    from ixbench.api.report import CostTable, Ladder, LadderRung
 
 RUNG_HEADERS = ("tok/s/user", "tok/s/GPU", "$/M tokens", "engine", "precision", "read", "points")
 RUNG_NUMBERS = (0, 1, 2)
@@ -33,6 +33,26 @@ def rung_rows(ladder: Ladder) -> list[tuple[str, ...]]:
         )
         for rung in ladder.rungs
     ]
+
+
+def settings_sentences(ladder: Ladder) -> list[str]:
+    """Return which deployment and which settings of a matrix won each rung; nothing where none was swept."""
+    return [
+        f"Settings at {rung.target:g} tok/s/user: {', '.join(dict.fromkeys(rung.deployments))} with {_settings(rung)}."
+        for rung in ladder.rungs
+        if any(rung.settings)
+    ]
+
+
+def _settings(rung: LadderRung) -> str:
+    """Return the settings of a rung's points: one value where they agree, else that of each point in turn."""
+    names = dict.fromkeys(name for settings in rung.settings for name in settings)
+    values = {name: dict.fromkeys(_value(settings.get(name)) for settings in rung.settings) for name in names}
+    return ", ".join(f"{name} = {' | '.join(found)}" for name, found in values.items())
+
+
+def _value(value: object) -> str:
+    return MISSING if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def tier_rows(table: CostTable) -> list[tuple[str, ...]]:

@@ -79,6 +79,7 @@ def test_json_has_the_fixed_keys_and_full_precision(seed):
     assert content["curves"][0]["points"][0].keys() == {"id", "x", "y", "on_frontier"}
     assert content["rungs"][1]["usd_per_mtok"] == 1.5e6 / (3600 * 5542)
     assert content["rungs"][1]["points"] == ["vllm-c4"]
+    assert (content["rungs"][1]["deployments"], content["rungs"][1]["settings"]) == (["vllm"], [{}])
     assert content["peak"] == {"tok_s_gpu": 8000.0, "tok_s_user": pytest.approx(30.0), "point": "vllm-c8", "engine": "vllm"}
     assert content["best_ttft"] == {"s": 0.7, "point": "vllm-c8"}
     assert content["best_tpot"] == {"s": pytest.approx(1 / 88.4), "point": "vllm-c1"}

@@ -103,7 +103,21 @@ def hostile():
     )
 
 
-RUNS = {made.__name__: made for made in (usual, unreached, simulated, no_gpus, no_price, custom_price, hostile)}
+def swept():
+    def of(seqs, users, **more):
+        point_id = f"vllm-c{users}-max-num-seqs-{seqs}"
+        settings = {"max_num_seqs": seqs, "args.--async": users == 8}
+        return sample_point(point_id, deployment="vllm", concurrency=users, settings=settings, **more)
+
+    return sample_run(
+        of(64, 1, speed_tok_s_user=100, rate_tok_s_gpu=2000),
+        of(128, 1, speed_tok_s_user=90, rate_tok_s_gpu=1900),
+        of(64, 8, speed_tok_s_user=50, rate_tok_s_gpu=5000),
+        of(128, 8, speed_tok_s_user=50, rate_tok_s_gpu=5600),
+    )
+
+
+RUNS = {made.__name__: made for made in (usual, unreached, simulated, no_gpus, no_price, custom_price, swept, hostile)}
 
 
 def render(*runs, **options) -> dict[str, str]:
@@ -126,6 +140,21 @@ def test_the_text_is_as_it_was(name, file):
 @pytest.mark.parametrize("name", RUNS)
 def test_equal_runs_give_equal_bytes(name):
     assert render(RUNS[name]()) == render(RUNS[name]())
+
+
+def test_each_rung_names_the_settings_that_won_it():
+    found = render(swept())
+    rungs = {rung["target"]: rung for rung in json.loads(found["ladder.json"])["rungs"]}
+    assert rungs[50.0]["points"] == ["vllm-c8-max-num-seqs-128"]
+    assert (rungs[50.0]["deployments"], rungs[50.0]["settings"]) == (["vllm"], [{"max_num_seqs": 128, "args.--async": True}])
+    assert [one["max_num_seqs"] for one in rungs[75.0]["settings"]] == [128, 64]
+    assert rungs[75.0]["points"] == ["vllm-c8-max-num-seqs-128", "vllm-c1-max-num-seqs-64"]
+    assert (rungs[200.0]["deployments"], rungs[200.0]["settings"]) == ([], [])
+    sentence = "Settings at 75 tok/s/user: vllm with max_num_seqs = 128 | 64, args.--async = true | false."
+    assert sentence in " ".join(found["console.txt"].split())
+    assert sentence.replace("|", "\\|") in found["ladder.md"]
+    assert "vllm-c8-max-num-seqs-128," in found["console.txt"], "the names of points are never cut"
+    assert "Settings at" not in render(usual())["console.txt"]
 
 
 def test_the_files_are_those_of_the_reporters():
