@@ -93,7 +93,7 @@ async def replay(url: str, requests: int, tokens: int, lanes: int) -> None:
         wall_s = time.monotonic() - start
     phase = report.phases[0]
     failed = [record for record in records if not record.ok]
-    lags = sorted(report.lags_ns)
+    lags = sorted(record.lag_ns for record in records)
     print(f"{len(records)} requests x {tokens} tokens, {lanes} in flight: {len(failed)} failed {failed[0].error_text if failed else ''}")
     print(f"calibration        {calibration.facts() if calibration else None}")
     print(f"client CPU         {phase.client_cpu_s:8.3f} s    ({phase.client_cpu_s / len(records) * 1000:.3f} s for 1,000 requests)")

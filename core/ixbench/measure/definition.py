@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ixbench.measure.request import RequestTable
     from ixbench.model.engine_metrics import CacheReset, EngineWindow
@@ -85,6 +85,11 @@ class Measurement:
         from ixbench.measure.request import request_table
 
         return request_table(self.successes)
+
+
+def in_order_of_send(records: Iterable[RequestRecord]) -> tuple[RequestRecord, ...]:
+    """Return records as a measurement holds them; those of one moment in order of their ids, whose numbers grow."""
+    return tuple(sorted(records, key=lambda record: (record.send_ns, len(record.req_id), record.req_id)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

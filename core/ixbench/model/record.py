@@ -51,7 +51,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunks:
+class Chunks:  # noqa: PLW1641 - columns have no hash
     """All events of one response as four parallel columns, cheap to keep by the million."""
 
     ns: array[int] = field(default_factory=lambda: array("q"))
@@ -75,6 +75,12 @@ class Chunks:
         self.kind.append(CHUNK_KINDS.index(kind))
         self.tokens.append(UNKNOWN_TOKENS if tokens is None else tokens)
         self.size.append(size)
+
+    def __eq__(self, other: object) -> bool:
+        """Say whether the columns are equal, wherever they are kept."""
+        if not isinstance(other, Chunks):
+            return NotImplemented
+        return (self.ns, self.kind, self.tokens, self.size) == (other.ns, other.kind, other.tokens, other.size)
 
     def __len__(self) -> int:
         """Return the number of events."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from array import array
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import anyio
@@ -81,8 +80,6 @@ class ExecutionReport:
     """Why it was aborted, in words."""
     phases: tuple[PhaseReport, ...]
     """The phases that began, in order."""
-    lags_ns: array[int]
-    """lag_ns of the profile phase's records."""
     clock: Literal["kernel", "read", "virtual"]
     anchor: Anchor
 
@@ -173,7 +170,6 @@ class _Executor:
     stop_grace_s: float
     around: Callable[[], AbstractAsyncContextManager[None]]
     _lag: LagMonitor | None = None
-    _lags_ns: array[int] = field(default_factory=lambda: array("q"))
     _load: PhaseLoad | None = None
     _carry: Carry | None = None
     _ended: Ended = "completed"
@@ -203,7 +199,6 @@ class _Executor:
             ended=self._ended,
             cause=self._cause if self._ended == "aborted" else None,
             phases=tuple(reports),
-            lags_ns=self._lags_ns,
             clock=self.clock.kind,
             anchor=self.clock.anchor,
         )
@@ -307,8 +302,6 @@ class _Executor:
         return self._lag.since(moment_ns) if self._lag is not None else 0
 
     def _keep(self, record: RequestRecord) -> RequestRecord:
-        if record.phase == "profile":
-            self._lags_ns.append(record.lag_ns)
         self.progress.count(record)
         self.record(record)
         return record

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
-import numpy as np
 
 from ixbench.host.contracts.collector import CollectorTarget
 from ixbench.host.source import describe
 from ixbench.launch.errors import EngineError
-from ixbench.measure.definition import Measurement
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
 from ixbench.model.errors import IxbenchError, first_error
@@ -29,6 +27,7 @@ from ixbench.replay.prompts.vocabulary import CalibrationError
 from ixbench.run.asking import counters_of
 from ixbench.run.identity import point_result
 from ixbench.run.measured import TRACES, MeasuredPhase
+from ixbench.run.measurement import lag_p99_s, measurement_of
 from ixbench.run.sampling import sampling
 from ixbench.store.folder import iso_utc
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from ixbench.campaign.campaign import Campaign
     from ixbench.host.host import Host
     from ixbench.launch.engine import RunningEngine
-    from ixbench.measure.definition import Metric
+    from ixbench.measure.definition import Measurement, Metric
     from ixbench.model.engine_metrics import CacheReset
     from ixbench.model.point import Launch, Point
     from ixbench.model.record import FailureKind, RequestRecord
@@ -119,10 +118,11 @@ async def measure_point(
     workload = job.host.workload(point.workload)
     _enter(job, "preparing")
     key = f"{secrets.token_hex(6)}:{point.id}"
-    records: list[RequestRecord] = []
+    broken_off = 0
 
     def keep(record: RequestRecord) -> None:
-        records.append(record)
+        nonlocal broken_off
+        broken_off += record.failure in _BROKEN_OFF
         writer.record(record)
 
     adapter = channel.target.adapter
@@ -161,19 +161,18 @@ async def measure_point(
         return failed_point(job, first.failure, code=first.code, started=started)
     if report.ended == "stopped":
         raise PointStoppedError
+    failure = await _death(engine) if broken_off else engine.failure()
     profile = report.phase("profile")
-    broken_off = any(record.failure in _BROKEN_OFF for record in records)
-    measurement = Measurement(
-        records=tuple(sorted(records, key=lambda record: record.send_ns)),
-        load=point.load,
-        gpus=point.deployment.hardware.gpus,
-        agentic=workload.agentic,
+    # From the disk, where each went as its request ended: a long point takes no more memory while it runs than a short one.
+    records = writer.records()
+    measurement = measurement_of(
+        point,
+        workload,
+        report,
+        records,
         on_host=(urlsplit(engine.url).hostname or "") in _LOOPBACK,
-        start_ns=profile.start_ns if profile else None,
-        end_ns=profile.end_ns if profile else None,
-        output_mean=workload.identity(point.workload_options).output_tokens,
-        engine_failure=await _death(engine) if broken_off else engine.failure(),
-        lag_p99_s=float(np.percentile(np.asarray(report.lags_ns), 99)) / 1e9 if report.lags_ns else None,
+        engine_failure=failure,
+        lag_p99_s=lag_p99_s(records),
         client_cpu_s=profile.client_cpu_s if profile else None,
         client_wait_s=profile.client_wait_s if profile else None,
         clock=channel.stamped_by,
@@ -193,6 +192,8 @@ async def measure_point(
         "replay": report.facts(),
         "collector_failures": dict(collector_failures),
         "model_served": engine.model,
+        "start": engine.start,
+        "runtime": dict(engine.runtime),
         "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes, *phase.notes],
     }
     if job.profile:

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ixbench.host.load import load_host
-from ixbench.measure.definition import Measurement
 from ixbench.measure.point import accounting, measure
 from ixbench.measure.verdict import judge
 from ixbench.model.errors import Fault, InputError
 from ixbench.replay.execute import execute
 from ixbench.replay.virtual import VirtualClock, VirtualLoop
+from ixbench.run.measurement import measurement_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from multiprocessing.connection import Connection
 
     from ixbench.host.contracts.engine import Simulation
-    from ixbench.host.contracts.workload import Workload
     from ixbench.host.host import Host
+    from ixbench.measure.definition import Measurement
     from ixbench.model.launch import Scalar
     from ixbench.model.point import Point
     from ixbench.model.record import RequestRecord
@@ -82,7 +82,7 @@ def run_replica(task: ReplicaTask) -> ReplicaResult:
     options = workload.replica(point.workload_options, task.number)
     schedule = workload.schedule(options, point.load, key=f"{point.id}:{task.number}")
     records, report = _replay(schedule, simulation_of(point, host))
-    measurement = _measurement(point, workload, records, report)
+    measurement = measurement_of(point, workload, report, records)
     metrics = measure(measurement, host.metrics())
     return ReplicaResult(
         number=task.number,
@@ -122,16 +122,3 @@ def _replay(schedule: Schedule, simulation: Simulation) -> tuple[list[RequestRec
         return await execute(schedule, simulation.channel(), record=records.append, ids=ids, clock=VirtualClock())
 
     return records, anyio.run(main, backend_options={"loop_factory": VirtualLoop})
-
-
-def _measurement(point: Point, workload: Workload[object], records: list[RequestRecord], report: ExecutionReport) -> Measurement:
-    profile = report.phase("profile")
-    return Measurement(
-        records=tuple(sorted(records, key=lambda record: (record.send_ns, int(record.req_id)))),
-        load=point.load,
-        gpus=point.deployment.hardware.gpus,
-        agentic=workload.agentic,
-        start_ns=profile.start_ns if profile else None,
-        end_ns=profile.end_ns if profile else None,
-        output_mean=workload.identity(point.workload_options).output_tokens,
-    )

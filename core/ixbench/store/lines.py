@@ -12,7 +12,7 @@ from ixbench.model.errors import Fault, InputError
 from ixbench.model.record import RequestRecord
 from ixbench.model.sample import Sample
 from ixbench.model.schedule import PhaseName
-from ixbench.store.chunks import CHUNK_BYTES, unpack
+from ixbench.store.chunks import CHUNK_BYTES, mapped, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +65,7 @@ def read_records(path: Path, chunks_path: Path, *, sealed: bool) -> tuple[Reques
     :param sealed: whether every line must be whole; else a torn end is left out.
     :raises InputError: if a line is broken that must not be.
     """
-    content = memoryview(chunks_path.read_bytes() if chunks_path.exists() else b"")
+    content = mapped(chunks_path)
 
     def decode(line: bytes) -> RequestRecord:
         values = msgspec.structs.asdict(msgspec.json.decode(line, type=_Line))
@@ -94,14 +94,16 @@ def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool) -> Iterator
         if sealed:
             raise InputError(Fault(where=str(path), problem="is missing, although its point is sealed", advice=_ADVICE))
         return
-    lines = path.read_bytes().split(b"\n")
-    torn = lines.pop()  # what follows the last newline: nothing, or the start of a line that was never finished
-    if torn and sealed:
-        raise InputError(Fault(where=f"{path}:{len(lines) + 1}", problem="the line has no end", advice=_ADVICE))
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield decode(line)
-        except (msgspec.DecodeError, ValueError) as error:
-            if not sealed and number == len(lines):
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):  # the start of a line that was never finished
+                if sealed:
+                    raise InputError(Fault(where=f"{path}:{number}", problem="the line has no end", advice=_ADVICE))
                 return
-            raise InputError(Fault(where=f"{path}:{number}", problem=str(error), advice=_ADVICE)) from error
+            try:
+                found = decode(line)
+            except (msgspec.DecodeError, ValueError) as error:
+                if not sealed and not file.readline().endswith(b"\n"):  # the last whole one
+                    return
+                raise InputError(Fault(where=f"{path}:{number}", problem=str(error), advice=_ADVICE)) from error
+            yield found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ixbench.measure.definition import Measurement
+from ixbench.measure.definition import Measurement, in_order_of_send
 from ixbench.model.engine_metrics import CacheReset, EngineWindow  # noqa: TC001 - msgspec resolves the annotations below
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.point import Load
@@ -48,6 +48,8 @@ def facts(measurement: Measurement) -> dict[str, object]:
 def rebuild(result: PointResult, records: tuple[RequestRecord, ...]) -> Measurement:
     """Return the measurement that a sealed point was computed from.
 
+    :param records: in any order.
+
     :raises InputError: if the point was sealed without one, for instance because its engine never started.
     """
     try:
@@ -58,7 +60,7 @@ def rebuild(result: PointResult, records: tuple[RequestRecord, ...]) -> Measurem
         ) from error
     identity = result.identity
     return Measurement(
-        records=records,
+        records=in_order_of_send(records),
         load=Load(concurrency=identity.concurrency, rate=identity.rate),
         gpus=identity.gpus,
         agentic=identity.agentic,

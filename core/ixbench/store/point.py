@@ -139,6 +139,17 @@ class PointWriter:
                     del pending[: self._files[name].write(pending) or 0]
         self._flushed_s = time.monotonic()
 
+    def records(self) -> tuple[RequestRecord, ...]:
+        """Return all records so far as they stand on the disk, in order of writing.
+
+        :raises IxbenchError: if the disk refuses, or what it gives back is not what was written.
+        """
+        self.flush()
+        try:
+            return read_records(self.folder / REQUESTS, self.folder / CHUNKS, sealed=True)
+        except (InputError, OSError) as error:
+            raise IxbenchError(f"{self.folder}: the records of the point cannot be read back: {error}") from error
+
     def seal(self, result: PointResult, measurement: Measurement | None = None) -> PointResult:
         """Write everything through to the disk, and point.json last; return what was sealed.
 

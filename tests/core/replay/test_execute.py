@@ -241,7 +241,6 @@ class TestEnds:
             ("profile", 10, 20),
             ("drain", 20, 30),
         ]
-        assert len(done.report.lags_ns) == 1
 
     def test_in_flight_requests_get_the_grace_and_are_then_cancelled(self, replay, phase, session, turn, memory_channel):
         channel = memory_channel(outcomes={("a", 0): {"takes_ms": 60}, ("b", 0): {"takes_ms": 200}})

@@ -57,9 +57,8 @@ def test_a_blocked_loop_is_in_the_record(phase, session, turn):
         schedule = Schedule(phases=(phase([session("a", turn())]),))
         return await execute(schedule, Blocking(), record=records.append, ids=lambda: "1")
 
-    report = anyio.run(main)
+    anyio.run(main)
     assert records[0].lag_ns >= 30_000_000
-    assert list(report.lags_ns) == [records[0].lag_ns]
 
 
 class _Counting(MonotonicClock):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
+import pickle
+import shutil
 
 import msgspec
 import numpy as np
@@ -12,10 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ixbench.model.errors import IxbenchError
 from ixbench.model.record import CHUNK_KINDS, FAILURE_KINDS, Chunks, RequestRecord
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
 from ixbench.model.sample import Sample
 from ixbench.model.secrets import Redactor
+from ixbench.store.chunks import MappedChunks
 from ixbench.store.point import RESULT_KEYS, PointWriter, read_point_records, read_point_samples, read_result
 from ixbench.testing.runs import sample_point
 
@@ -130,6 +135,35 @@ def test_a_point_comes_back_as_it_went_in(tmp_path_factory, kept, read, result):
     assert read_point_records(folder) == tuple(kept)
     assert read_point_samples(folder) == tuple(read)
     assert read_result(folder) == result
+
+
+def test_events_stay_in_their_file_until_they_are_asked_for(tmp_path):
+    """They come out as they went in, wherever their span begins, and leave the file when their record goes to another process."""
+    sent = [Chunks.of([(at * 10 + n, "text", n, 5) for n in range(at)]) for at in (3, 0, 5)]
+    with PointWriter(tmp_path / "a-c1", Redactor()) as writer:
+        for at, chunks in enumerate(sent):
+            writer.record(RequestRecord(req_id=f"r{at}", phase="profile", session_id="s", tree_id="t", lane=0, chunks=chunks))
+        found = writer.records()
+    shutil.rmtree(tmp_path / "a-c1")
+    for record, chunks in zip(found, sent, strict=True):
+        assert type(record.chunks) is MappedChunks
+        assert record.chunks == chunks
+        assert chunks == record.chunks
+        assert list(record.chunks) == list(chunks)
+        copied = pickle.loads(pickle.dumps(record))
+        assert type(copied.chunks) is Chunks
+        assert copied == record
+    assert found[0].chunks != sent[2]
+
+
+def test_what_cannot_be_read_back_is_no_result(tmp_path):
+    one = Chunks.of([(1, "text", 1, 1)])
+    with PointWriter(tmp_path / "a-c1", Redactor()) as writer:
+        writer.record(RequestRecord(req_id="r", phase="profile", session_id="s", tree_id="t", lane=0, chunks=one))
+        writer.flush()
+        os.truncate(tmp_path / "a-c1" / "chunks.bin", 5)
+        with pytest.raises(IxbenchError, match=r"cannot be read back: .*requests\.jsonl:1: events 0 to 17"):
+            writer.records()
 
 
 def test_every_field_of_a_record_is_on_its_line(tmp_path):

@@ -1,0 +1,50 @@
+"""From the records of a point to the measurement that its metrics are computed from: one way for measured and simulated points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ixbench.measure.definition import Measurement, in_order_of_send
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ixbench.host.contracts.workload import Workload
+    from ixbench.model.point import Point
+    from ixbench.model.record import RequestRecord
+    from ixbench.replay.execute import ExecutionReport
+
+_NS_PER_S = 1e9
+
+
+def measurement_of(
+    point: Point,
+    workload: Workload[Any],
+    report: ExecutionReport,
+    records: Iterable[RequestRecord],
+    **observed: Any,  # noqa: ANN401 - handed on
+) -> Measurement:
+    """Return the measurement of a point whose replay has ended.
+
+    :param records: of all phases, in any order.
+    :param observed: further fields of `Measurement`, which only a real engine and a real client have.
+    """
+    profile = report.phase("profile")
+    return Measurement(
+        records=in_order_of_send(records),
+        load=point.load,
+        gpus=point.deployment.hardware.gpus,
+        agentic=workload.agentic,
+        start_ns=profile.start_ns if profile else None,
+        end_ns=profile.end_ns if profile else None,
+        output_mean=workload.identity(point.workload_options).output_tokens,
+        **observed,
+    )
+
+
+def lag_p99_s(records: Iterable[RequestRecord]) -> float | None:
+    """Return the p99 of how late the client was while each request of the profile phase was in flight; None without any."""
+    lags = np.fromiter((record.lag_ns for record in records if record.phase == "profile"), dtype=np.int64)
+    return float(np.percentile(lags, 99)) / _NS_PER_S if len(lags) else None
