@@ -160,3 +160,31 @@ def test_a_point_that_cannot_be_profiled_is_refused_before_anything_starts(shell
     assert complaint in done.err
     assert done.folders == []
     assert "Traceback" not in done.err
+
+
+def test_the_run_folder_says_how_often_an_engine_started_and_how_long_each_start_took(shell):
+    campaign(shell, "counted-restart", settings="concurrency = [1, 2]")
+    done = shell.run("run", "campaign.toml")
+    (path,) = done.folder.glob("launches/*/launch.json")
+    starts = json.loads(path.read_text())["starts"]
+    assert len(starts) == 2
+    assert all(start["ready_s"] > 0 and start["stopped"] and start["failure"] is None for start in starts)
+    assert len({start["log"] for start in starts}) == 2
+
+
+def test_a_matrix_names_the_settings_that_won_each_rung(shell):
+    shell.write(
+        "campaign.toml",
+        'schema = 1\ntitle = "Matrix"\n[model]\nid = "m"\n[hardware]\nsku = "cpu"\ngpus = 1\n'
+        f"[workload]\n{REPEATED.replace('output_tokens = 4', 'output_tokens = 8').replace('marker = false', '')}"
+        '[[deployment]]\nname = "d"\nengine = "scripted"\nconcurrency = [1]\nflags = ["--kind", "slow"]\n'
+        '[deployment.matrix]\n"env.SWEPT" = ["one", "two"]\n[report]\nrungs = [1, 2]\nprimary = 1\nrange = "min_slo"\n'
+        # A busy machine is no reason here to keep a point off the ladder.
+        "[limits]\nclient_lag = 100\nclient_wait = 1\n",
+    )
+    done = shell.run("run", "campaign.toml")
+    ladder = json.loads((done.folder / "reports" / "ladder.json").read_text())
+    assert [rung["deployments"] for rung in ladder["rungs"]] == [["d"], ["d"]], done.err
+    ((won,), _) = (rung["settings"] for rung in ladder["rungs"])
+    assert won["env.SWEPT"] in {"one", "two"}
+    assert f"d with env.SWEPT = {won['env.SWEPT']}." in " ".join(done.out.split())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RESET_LIMIT_S = 120.0
 """Engines refuse while blocks are held, by transfers to a host tier for instance, and adapters ask again."""
 ACCEPTANCE_LIMIT_S = 10.0
-PROFILER_LIMIT_S = 300.0
+PROFILER_LIMIT_S = 900.0
 """Stopping a profiler writes its traces first."""
 
 

@@ -7,6 +7,7 @@ import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ixbench.host.load import load_host
 from ixbench.measure.exposition import WindowFold, engine_window, read_exposition
 from ixbench.model.engine_metrics import EngineMetrics, MetricAlias
 
@@ -21,40 +22,6 @@ def alias(canonical, *names, **more):
     return MetricAlias(canonical=canonical, names=names, **more)
 
 
-VLLM = EngineMetrics(
-    aliases=(
-        alias("running", "vllm:num_requests_running"),
-        alias("waiting", "vllm:num_requests_waiting"),
-        alias("kv_usage", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
-        alias("prompt_tokens", "vllm:prompt_tokens"),
-        alias("generation_tokens", "vllm:generation_tokens"),
-        alias("prefix_cache_hits", "vllm:prefix_cache_hits"),
-        alias("prefix_cache_queries", "vllm:prefix_cache_queries"),
-        alias("external_cache_hits", "vllm:external_prefix_cache_hits"),
-        alias("external_cache_queries", "vllm:external_prefix_cache_queries"),
-        alias("preemptions", "vllm:num_preemptions"),
-        alias("accepted_tokens", "vllm:spec_decode_num_accepted_tokens"),
-        alias("drafted_tokens", "vllm:spec_decode_num_draft_tokens"),
-        alias("drafts", "vllm:spec_decode_num_drafts"),
-        alias("finished", "vllm:request_success"),
-    )
-)
-ATOM = EngineMetrics(
-    aliases=(
-        alias("running", "atom:requests_running"),
-        alias("waiting", "atom:requests_waiting", added=("atom:requests_parked_kv_load",)),
-        alias("kv_usage", "atom:kv_cache_usage_ratio"),
-        alias("prompt_tokens", "atom:prompt_tokens"),
-        alias("generation_tokens", "atom:generation_tokens"),
-        alias("prefix_cache_hits", "atom:prefix_cache_cached_tokens"),
-        alias("prefix_cache_queries", "atom:prefix_cache_full_tokens"),
-        alias("external_cache_hits", "atom:lmcache_loaded_tokens"),
-        alias("preemptions", "atom:preemptions"),
-        alias("accepted_tokens", "atom:mtp_accepted_tokens"),
-        alias("drafted_tokens", "atom:mtp_draft_tokens"),
-        alias("finished", "atom:requests_finished"),
-    )
-)
 SGLANG = EngineMetrics(
     aliases=(
         alias("running", "sglang:num_running_reqs"),
@@ -69,7 +36,7 @@ SGLANG = EngineMetrics(
     ),
     one_rank="tp_rank",
 )
-MAPS = {"vllm": VLLM, "atom": ATOM, "sglang": SGLANG}
+"""No adapter of SGLang is here to ask."""
 PAIRS = tomli.loads((FOLDER / "expected.toml").read_text())["pair"] if FOLDER.is_dir() else []
 
 
@@ -80,7 +47,7 @@ def test_there_are_pairs():
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair["name"])
 def test_recorded_pages_say_what_they_should(pair):
-    metrics = MAPS[pair["engine"]]
+    metrics = SGLANG if pair["engine"] == "sglang" else load_host().engine(pair["engine"]).metrics()
     window = engine_window(read_exposition((FOLDER / name).read_bytes(), metrics) for name in pair["scrapes"])
     assert {name: value for name, value in window.delta.items() if name in COMPARED} == pair["delta"]
     assert window.reset is pair["reset"]
