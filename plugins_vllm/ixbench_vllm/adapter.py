@@ -15,6 +15,7 @@ from ixbench.api.engine import (
     Readiness,
     argv_of,
     assigned_gpus,
+    flags_by_key,
     flags_of,
     load_recipes,
     replace_flags,
@@ -105,6 +106,7 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
             ready_limit_s=options.ready_limit_s,
             stall_limit_s=options.stall_limit,
             progress=PROGRESS,
+            profiler="--profiler-config" in flags_by_key((flag.partition(".")[0], value) for flag, value in flags),
             notes=notes(deployment, flags, env, what),
         )
 
@@ -130,9 +132,8 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
         return await reset.reset_cache(engine)
 
     async def profile(self, engine: Engine, *, on: bool) -> tuple[str, ...]:
-        """Start or stop the torch profiler that the option `profiler` loads; the traces lie in the launch's folder, in `profile`."""
-        await profiler.profile(engine, on=on)
-        return ()
+        """Start or stop the torch profiler that the option `profiler` loads; its traces lie in the launch's folder, in `profile`."""
+        return await profiler.profile(engine, on=on)
 
     async def provenance(self, engine: Engine) -> Mapping[str, object]:
         """Return version, limits, cache and, in dev mode, the configuration that the server runs with."""

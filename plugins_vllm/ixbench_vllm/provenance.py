@@ -32,6 +32,8 @@ PARTS = (
 PACKAGES = ("vllm", "torch", "triton", "amd-aiter", "aiter", "amd-quark", "lmcache", "mooncake-transfer-engine", "atom", "transformers")
 SYSTEM = ("torch_version", "hip_runtime_version", "hip_compiled_version", "miopen_runtime_version", "cuda_runtime_version", "os")
 _PACKAGE = re.compile(r"^(?:\[pip3?\]\s*)?(?P<name>[A-Za-z0-9_.-]+)\s*==?\s*(?P<version>\S+)", re.MULTILINE)
+SERVER_INFO = "/server_info?config_format=json"
+"""In dev mode only."""
 _CACHE_INFO = "vllm:cache_config_info"
 
 
@@ -39,10 +41,10 @@ async def provenance(engine: Engine) -> dict[str, object]:
     """Return what the server tells; what it does not tell is left out."""
     client = engine.client
     facts: dict[str, object] = {}
-    version = _table(await get_json(client, "/version")).get("version")
+    version = table(await get_json(client, "/version")).get("version")
     if isinstance(version, str):
         facts["engine_version"] = version
-    models = _table(await get_json(client, "/v1/models")).get("data")
+    models = table(await get_json(client, "/v1/models")).get("data")
     for entry in models if isinstance(models, list) else ():
         if isinstance(entry, dict) and entry.get("max_model_len") is not None:
             facts["max_model_len"] = entry["max_model_len"]
@@ -50,22 +52,22 @@ async def provenance(engine: Engine) -> dict[str, object]:
     labels = cache_labels(await get_text(client, "/metrics"))
     if labels:
         facts["cache_config_info"] = labels
-    info = _table(await get_json(client, "/server_info?config_format=json"))
+    info = table(await get_json(client, SERVER_INFO))
     return facts | server_info(info)
 
 
 def server_info(info: Mapping[str, Any]) -> dict[str, object]:
     """Return what counts of `/server_info`: parts of the configuration, variables that are set to something, and package versions. Pure."""
     facts: dict[str, object] = {}
-    config = {name: small(part) for name, part in _table(info.get("vllm_config")).items() if name in PARTS and part not in (None, {}, [])}
+    config = {name: small(part) for name, part in table(info.get("vllm_config")).items() if name in PARTS and part not in (None, {}, [])}
     if config:
         facts["vllm_config"] = config
     env = {
-        name: small(value) for name, value in _table(info.get("vllm_env")).items() if value is not False and value not in (None, "", [], {})
+        name: small(value) for name, value in table(info.get("vllm_env")).items() if value is not False and value not in (None, "", [], {})
     }
     if env:
         facts["vllm_env"] = env
-    system = _table(info.get("system_env"))
+    system = table(info.get("system_env"))
     kept = {name: small(system[name]) for name in SYSTEM if isinstance(system.get(name), str)}
     if kept:
         facts["system_env"] = kept
@@ -128,5 +130,6 @@ async def get_json(client: httpx.AsyncClient, path: str) -> object:
         return None
 
 
-def _table(value: object) -> dict[str, Any]:
+def table(value: object) -> dict[str, Any]:
+    """Return a JSON object as it is, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
 from ixbench.api.engine import read_exposition
 from ixbench_vllm.metrics import METRICS
-from ixbench_vllm.provenance import cache_labels, get_json, get_text
+from ixbench_vllm.provenance import SERVER_INFO, cache_labels, get_json, get_text, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ RESET_LIMIT_S = 60.0
 """How long a reset is asked for again while it is refused: blocks stay held until the last transfers have ended."""
 _AGAIN_S = 0.5
 _PROBE_LIMIT_S = 120.0
-_OK, _NOT_FOUND = 200, 404
+_OK = 200
 _SMALLEST_TOKEN, _TOKENS = 100, 400
 """Token ids of the probe: low ones, which every vocabulary has, behind the special ones."""
 _USUAL_BLOCK, _USUAL_LENGTH = 256, 4096
@@ -43,8 +43,8 @@ async def reset_cache(engine: Engine, *, limit_s: float = RESET_LIMIT_S) -> Cach
     client = engine.client
     page = await get_text(client, METRICS.path)
     labels = cache_labels(page)
-    config = _table(_table(await get_json(client, "/server_info?config_format=json")).get("vllm_config"))
-    connector = _table(config.get("kv_transfer_config")).get("kv_connector")
+    config = table(table(await get_json(client, SERVER_INFO)).get("vllm_config"))
+    connector = table(config.get("kv_transfer_config")).get("kv_connector")
     if connector is not None and connector not in _EMPTIED:
         return "needs_restart"
     if str(labels.get("enable_prefix_caching", "")).lower() == "false" and connector is None:
@@ -71,7 +71,7 @@ async def _reset(client: httpx.AsyncClient, *, external: bool, limit_s: float) -
             answer = response.json() if response.content else {}
         except ValueError:
             answer = {}
-        if _table(answer).get("success") is not False:
+        if table(answer).get("success") is not False:
             return True
         if time.monotonic() >= ends:
             return False
@@ -81,7 +81,7 @@ async def _reset(client: httpx.AsyncClient, *, external: bool, limit_s: float) -
 async def _probe_prompt(engine: Engine, labels: dict[str, str]) -> list[int]:
     """Return random token ids of at least two blocks and a bit, or as many as fit."""
     block = int(labels["block_size"]) if labels.get("block_size", "").isdecimal() else _USUAL_BLOCK
-    models = _table(await get_json(engine.client, "/v1/models")).get("data")
+    models = table(await get_json(engine.client, "/v1/models")).get("data")
     entries = [entry for entry in models if isinstance(entry, dict)] if isinstance(models, list) else []
     longest = next((entry["max_model_len"] for entry in entries if isinstance(entry.get("max_model_len"), int)), _USUAL_LENGTH)
     length = max(1, min(2 * block + block // 2, longest - 2))
@@ -102,8 +102,8 @@ class _Probe:
         body = {"model": self._engine.model, "prompt": self._prompt, "max_tokens": 1, "temperature": 0}
         response = await client.post("/v1/completions", json=body, timeout=_PROBE_LIMIT_S)
         response.raise_for_status()
-        usage = _table(_table(response.json()).get("usage"))
-        told = _table(usage.get("prompt_tokens_details")).get("cached_tokens")
+        usage = table(table(response.json()).get("usage"))
+        told = table(usage.get("prompt_tokens_details")).get("cached_tokens")
         if isinstance(told, int) and told > 0:
             return told
         return max(0.0, await self._hits() - before)
@@ -111,7 +111,3 @@ class _Probe:
     async def _hits(self) -> float:
         totals: Mapping[str, float] = read_exposition(await get_text(self._engine.client, METRICS.path), METRICS).totals()
         return totals.get("prefix_cache_hits", 0.0) + totals.get("external_cache_hits", 0.0)
-
-
-def _table(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON of a server
-    return value if isinstance(value, dict) else {}

@@ -57,7 +57,12 @@ class FakeVllm:
             page = {"version": "0.32.0"}
         elif path == "/server_info" and self.dev_mode:
             connector = {"kv_connector": self.connector} if self.connector else None
-            page = {"vllm_config": {"kv_transfer_config": connector, "model_config": {"model": "m"}}, "vllm_env": {"VLLM_USE_V1": True}}
+            config = {
+                "kv_transfer_config": connector,
+                "model_config": {"model": "m"},
+                "profiler_config": {"torch_profiler_dir": "/run/profile"},
+            }
+            page = {"vllm_config": config, "vllm_env": {"VLLM_USE_V1": True}}
         elif path in {"/start_profile", "/stop_profile"} and self.profiler:
             return httpx.Response(200)
         return httpx.Response(404) if page is None else httpx.Response(200, json=page)

@@ -287,6 +287,13 @@ def test_progress_lines_of_a_real_start():
     assert not any(re.search(pattern, "INFO: Waiting for application startup.") for pattern in ADAPTER.plan(deployment()).progress)
 
 
+def test_whether_the_profiler_is_loaded():
+    assert ADAPTER.plan(deployment()).profiler is False
+    assert ADAPTER.plan(deployment(options={"profiler": True})).profiler is True
+    assert ADAPTER.plan(deployment(args={"--profiler-config.profiler": "torch"})).profiler is True
+    assert ADAPTER.plan(deployment(options={"profiler": True}, args={"--profiler-config": False})).profiler is False
+
+
 def test_what_the_server_reads_of_this_machine():
     options = {"chat_template": "/t/chat.jinja", "speculative": {"method": "eagle3", "draft": "/models/draft", "tokens": 3}}
     assert ADAPTER.plan(deployment(options=options)).reads == ("/t/chat.jinja", "/models/draft")

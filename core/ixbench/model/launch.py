@@ -127,6 +127,8 @@ class LaunchPlan:
     """Regular expressions of log lines that show progress (weights loading, graphs captured, kernels built) and renew the soft limit."""
     prepare: tuple[PrepareStep, ...] = ()
     """Run in order before the server, where the server runs; one that fails stops the launch."""
+    profiler: bool | None = None
+    """Whether the server is started with a profiler that can be switched on; None = the adapter does not say."""
     stop_grace_s: float = 10.0
     """Time between TERM and KILL."""
     notes: tuple[str, ...] = ()

@@ -124,6 +124,9 @@ def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated:
     if point.id in simulated:
         raise InputError(Fault(where=where, problem="the point would be simulated, and there is no server to profile"))
     launch = next(launch.plan for launch in plan.launches if launch.id == point.launch)
+    if launch.profiler is False:
+        problem = f"engine '{launch.engine}' would be started without its profiler"
+        raise InputError(Fault(where=where, problem=problem, advice=f"set profiler = true in deployment {point.deployment.name}"))
     if not host.engine(launch.engine).capabilities(launch.identity.engine_version).profiler:
         able = sorted(adapter.name for adapter in host.engines() if adapter.capabilities().profiler)
         raise InputError(

@@ -8,7 +8,7 @@ from ixbench.campaign.read import campaign_from_table
 from ixbench.host.load import load_host
 from ixbench.model.errors import InputError, PluginError
 from ixbench.plan.expand import make_plan
-from ixbench.run.preflight import check_files, check_reads, check_runnable, pending_launches, simulated_points
+from ixbench.run.preflight import check_files, check_profiled, check_reads, check_runnable, pending_launches, simulated_points
 
 
 def planned(house, **tables):
@@ -131,3 +131,23 @@ def test_check_asks_for_weights_only_where_an_engine_would_be_started(real, abse
             check_files(campaign, plan, real)
     else:
         check_files(campaign, plan, real)
+
+
+@pytest.mark.parametrize("profiler", [True, False])
+def test_a_profile_of_a_server_without_its_profiler_is_refused(real, profiler):
+    table = {
+        "schema": 1,
+        "model": {"id": "m"},
+        "workload": {"use": "fixed", "requests": 1},
+        "deployment": [{"engine": "vllm", "concurrency": [1], "profiler": profiler}],
+    }
+    plan = make_plan(campaign_from_table(table, real, where="t.toml"), real)
+    if profiler:
+        check_profiled("vllm-c1", plan, plan.points, frozenset(), real)
+    else:
+        with pytest.raises(InputError) as caught:
+            check_profiled("vllm-c1", plan, plan.points, frozenset(), real)
+        (fault,) = caught.value.faults
+        assert str(fault) == (
+            "--profile vllm-c1: engine 'vllm' would be started without its profiler; set profiler = true in deployment vllm"
+        )
