@@ -113,7 +113,8 @@ class Check:
     """One verdict rule."""
 
     code: str
-    """What the verdict calls it; a plugin's own begins with the plugin's name."""
+    """What the verdict calls it, and the name of its limit; a plugin's own begins with the plugin's name. Rules that are two sides of one
+    fault have a limit each, and may give reasons of one code."""
     limit: float | None
     """Default of `[limits] <code>`; None for a rule without a number."""
     explain: str

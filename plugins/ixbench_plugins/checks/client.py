@@ -17,6 +17,8 @@ TTFT_SHARE = 0.05
 """How much of the median TTFT the client's own delay may be, where that delay is part of the stamps."""
 BOUND_LIMIT = 0.05
 """Share of chunks, or of first ones, whose stamps may be upper bounds because the client came late."""
+WAIT_LIMIT = 0.10
+"""Share of the measured time that the client may wait for a core."""
 DELAY_SHARE = 0.10
 """How late a send may be, as a share of the median TTFT."""
 ACHIEVED_LIMIT = 0.98
@@ -45,19 +47,52 @@ def _late_reads(measurement: Measurement, metrics: Metrics, lag: float, limit: f
     if lag <= limit:
         return None
     late = f"the client was late by {seconds(lag)} (p99; allowed: {seconds(limit)})"
-    for name, what in (("ttft_bound_share", "first output"), ("bundled_share", "chunks")):
-        found = metrics.get(name)
-        if isinstance(found, int | float) and found > BOUND_LIMIT:
-            text = f"{late}, so that the times of {share(found)} of the {what} are upper bounds; allowed: {share(BOUND_LIMIT)}"
-            return Reason(code="client_lag", value=lag, limit=limit, text=text + _cause(measurement))
+    bounds = _upper_bounds(metrics)
+    if bounds is not None:
+        return Reason(code="client_lag", value=lag, limit=limit, text=f"{late}, so that {bounds}{_cause(measurement)}")
     text = f"{late}; the kernel's stamps hold, but requests may have been sent late by as much"
     return Reason(code="client_lag", value=lag, limit=limit, text=text + _cause(measurement), severity="warning")
 
 
-def _cause(measurement: Measurement) -> str:
-    """Return what kept the client from running, if the system says so."""
+def _upper_bounds(metrics: Metrics) -> str | None:
+    """Return what became of stamps of the kernel because several chunks were read at once, or None where few are affected."""
+    for name, what in (("ttft_bound_share", "first output"), ("bundled_share", "chunks")):
+        found = metrics.get(name)
+        if isinstance(found, int | float) and found > BOUND_LIMIT:
+            return f"the times of {share(found)} of the {what} are upper bounds; allowed: {share(BOUND_LIMIT)}"
+    return None
+
+
+def _client_wait(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    """Judge the time in which the client had something to do and no core to do it on."""
     waited, window = measurement.client_wait_s, measure.window_s(measurement)
-    if not waited or not window:
+    if waited is None or not window or limit is None or waited / window <= limit:
+        return None
+    found = (
+        f"the client waited {share(waited / window)} of the time for a core that others had; allowed: {share(limit)} (limits.client_wait)"
+    )
+    if measurement.clock != "kernel":
+        text = f"{found}, and its delays are part of all latencies: leave it a core"
+        return Reason(code="client_lag", value=waited / window, limit=limit, text=text)
+    harm = _upper_bounds(metrics) or _late_sends(measurement)
+    if harm is not None:
+        return Reason(code="client_lag", value=waited / window, limit=limit, text=f"{found}, and {harm}: leave it a core")
+    text = f"{found}; the kernel's stamps hold and requests were sent in time, but leave it a core"
+    return Reason(code="client_lag", value=waited / window, limit=limit, text=text, severity="warning")
+
+
+def _late_sends(measurement: Measurement) -> str | None:
+    """Return by how much sends were late in view of the latencies, or None where that is little."""
+    late, ttft = measure.percentile(measurement.times.dispatch_delay, 99), measure.percentile(measurement.times.ttft, 50)
+    if late is None or ttft is None or late <= DELAY_SHARE * ttft:
+        return None
+    return f"requests were sent {seconds(late)} later than due (p99); allowed: {seconds(DELAY_SHARE * ttft)}"
+
+
+def _cause(measurement: Measurement) -> str:
+    """Return what kept the client from running, if the system says so and no reason of its own does."""
+    waited, window = measurement.client_wait_s, measure.window_s(measurement)
+    if not waited or not window or waited / window > WAIT_LIMIT:
         return ""
     return f". It waited {seconds(waited)} of {seconds(window)} for a core that others had: leave it one"
 
@@ -97,6 +132,15 @@ CLIENT: tuple[Check, ...] = (
         "and its CPU at most 85 % of a core. Where the kernel stamps all chunks, a delay is no part of them: then it only warns, unless "
         "more than 5 % of the chunks, or of the first ones, came in one read with others.",
         decide=_client_lag,
+    ),
+    Check(
+        code="client_wait",
+        limit=WAIT_LIMIT,
+        explain="A client that waits for a core of its own machine is late with all it does: its time in the run queue may be this share "
+        "of the measured time. More is a fault (of code client_lag) where its delays are part of the stamps, where more than 5 % of the "
+        "chunks or of the first ones came in one read with others, or where sends were late by more than 10 % of the median TTFT (p99); "
+        "else it warns. Linux tells the time, others do not.",
+        decide=_client_wait,
     ),
     Check(
         code="schedule_late",

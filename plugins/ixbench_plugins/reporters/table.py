@@ -66,7 +66,7 @@ def cells(row: PointRow, axis: str) -> dict[str, Cell]:
         "point": point.id,
         "evidence": point.evidence,
         "verdict": "failed" if point.failure else point.verdict.status,
-        "codes": " ".join([point.failure.code] if point.failure else [reason.code for reason in point.verdict.reasons]),
+        "codes": " ".join([point.failure.code] if point.failure else dict.fromkeys(reason.code for reason in point.verdict.reasons)),
         "model": identity.model,
         "precision": identity.precision,
         "hardware": identity.hardware,

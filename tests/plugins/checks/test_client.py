@@ -62,10 +62,10 @@ class TestLag:
 
     @pytest.mark.parametrize("metric", ["bundled_share", "ttft_bound_share"])
     def test_until_reads_hold_several_chunks(self, metric):
-        reason = ask("client_lag", lag_p99_s=0.1, clock="kernel", metrics={metric: 0.06}, client_wait_s=3.0)
+        reason = ask("client_lag", lag_p99_s=0.1, clock="kernel", metrics={metric: 0.06}, client_wait_s=1.0)
         assert reason.severity == "invalid"
         assert "6 %" in reason.text
-        assert "waited 3 s of" in reason.text
+        assert "waited 1 s of" in reason.text
 
     def test_a_limit_of_ones_own(self):
         assert ask("client_lag", lag_p99_s=0.1, clock="kernel", metrics={"bundled_share": 0.5}, limit=1.0) is None
@@ -74,6 +74,44 @@ class TestLag:
         reason = ask("client_lag", lag_p99_s=0.0, clock="kernel", client_cpu_s=9.5)
         assert (reason.severity, reason.limit) == ("invalid", 0.85)
         assert ask("client_lag", lag_p99_s=0.0, clock="kernel", client_cpu_s=5.0) is None
+
+
+class TestWait:
+    """The window of these records is 10.16 s."""
+
+    @pytest.mark.parametrize("clock", ["read", None])
+    def test_where_delays_are_part_of_the_stamps(self, clock):
+        reason = ask("client_wait", clock=clock, client_wait_s=3.0)
+        assert (reason.code, reason.severity, reason.limit) == ("client_lag", "invalid", 0.10)
+        assert reason.value == pytest.approx(3 / 10.16)
+        assert "waited 29.5 % of the time for a core that others had; allowed: 10 % (limits.client_wait)" in reason.text
+        assert ask("client_wait", clock=clock, client_wait_s=0.9) is None
+        assert ask("client_wait", clock=clock, client_wait_s=None) is None
+
+    def test_kernel_stamps_hold(self):
+        metrics = {"bundled_share": 0.01, "ttft_bound_share": None}
+        reason = ask("client_wait", clock="kernel", client_wait_s=3.0, metrics=metrics)
+        assert (reason.code, reason.severity) == ("client_lag", "warning")
+        assert "the kernel's stamps hold and requests were sent in time" in reason.text
+
+    @pytest.mark.parametrize("metric", ["bundled_share", "ttft_bound_share"])
+    def test_until_reads_hold_several_chunks(self, metric):
+        reason = ask("client_wait", clock="kernel", client_wait_s=3.0, metrics={metric: 0.06})
+        assert (reason.code, reason.severity) == ("client_lag", "invalid")
+        assert "6 %" in reason.text
+
+    @pytest.mark.parametrize(("late_ms", "severity"), [(19, "warning"), (21, "invalid")])
+    def test_or_requests_leave_late(self, late_ms, severity):
+        """In a closed loop too, where schedule_late does not look."""
+        asked = {"clock": "kernel", "client_wait_s": 3.0, "load": Load(concurrency=4), "requests": records(late_ms=late_ms)}
+        reason = ask("client_wait", **asked)
+        assert reason.severity == severity
+        if severity == "invalid":
+            assert "requests were sent 21 ms later than due (p99); allowed: 20 ms" in reason.text
+
+    def test_a_limit_of_ones_own(self):
+        assert ask("client_wait", clock="read", client_wait_s=3.0, limit=0.4) is None
+        assert ask("client_wait", clock="read", client_wait_s=0.9, limit=0.05).limit == 0.05
 
 
 class TestSchedule:
