@@ -141,6 +141,13 @@ def _ready(tool: Tool, folder: Path) -> Tool:
     return tool
 
 
+def _unmount(folder: Path) -> None:
+    """Undo what a tool mounted under a folder and left there, so that pytest can remove it."""
+    rows = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for point in sorted((row[1] for row in rows if row[1].startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", point], check=False, timeout=LIMIT_S)
+
+
 def _last(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Run '")]
     return lines[-1] if lines else "it says nothing"
@@ -149,10 +156,20 @@ def _last(text: str) -> str:
 TOOLS = {"podman": podman, "docker": docker}
 
 
+@pytest.fixture(scope="session")
+def storage(tmp_path_factory):
+    """Return a folder for what the tools keep on disk."""
+    folder = tmp_path_factory.mktemp("storage")
+    yield folder
+    _unmount(folder)
+
+
 @pytest.fixture(scope="session", params=TOOLS)
-def tool(request, tmp_path_factory):
+def tool(request, storage):
     """Return a tool that can start containers here; the test is skipped, with the reason, where there is none."""
-    made = TOOLS[request.param](tmp_path_factory.mktemp(request.param))
+    folder = storage / request.param
+    folder.mkdir()
+    made = TOOLS[request.param](folder)
     try:
         found = next(made)
     except NotUsableError as error:
