@@ -140,7 +140,8 @@ class GpuGate:
             if on_progress is not None:
                 on_progress(passed, f"waiting for the GPUs to be free: {describe_memory(busy)}")
             waited = True
-            await anyio.sleep(self.poll_s)
+            # Often at first: what an engine that has just ended held comes back within seconds.
+            await anyio.sleep(min(self.poll_s, 1.0 + passed / 2))
 
     async def wait_released(self) -> None:
         """Return once the memory of an engine that has ended is free again, or cannot be read.
