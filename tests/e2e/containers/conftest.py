@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,11 +158,11 @@ TOOLS = {"podman": podman, "docker": docker}
 
 
 @pytest.fixture(scope="session")
-def storage(tmp_path_factory):
-    """Return a folder for what the tools keep on disk."""
-    folder = tmp_path_factory.mktemp("storage")
-    yield folder
-    _unmount(folder)
+def storage():
+    """Return a folder for what the tools keep on disk; podman wants a path of 50 characters at most."""
+    with tempfile.TemporaryDirectory(prefix="ixbench-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+        _unmount(Path(folder))
 
 
 @pytest.fixture(scope="session", params=TOOLS)
