@@ -16,19 +16,27 @@ from ixbench.host.contracts.runtime import CannotRunError, Place
 from ixbench.launch.ask import ask
 from ixbench.launch.attach import attach
 from ixbench.launch.control import control_client
+from ixbench.launch.route import route_to
+from ixbench.launch.diagnose import known_lines
 from ixbench.launch.errors import EngineError
+from ixbench.launch.fatal import FatalSearch, new_shapes
 from ixbench.launch.files import write_files
 from ixbench.launch.flag_check import check_flags
 from ixbench.launch.footprint import Footprint
+from ixbench.launch.log import log_lines
 from ixbench.launch.ports import lease_ports
-from ixbench.launch.process import fill, port_names, start_process
+from ixbench.launch.process import filled, port_names, start_process
 from ixbench.launch.ready import ReadyWait
 from ixbench.launch.record import LOG, LaunchRecord
 from ixbench.launch.registry import OWNER
 from ixbench.launch.scripts import check_scripts
 from ixbench.launch.scrub import scrub_log
 from ixbench.launch.stop import LaunchedProcesses, StopReport
+from ixbench.launch.tail import LogTail
 from ixbench.launch.tree import MARKER, ProcessTree
+from ixbench.launch.vitals import Vitals
+from ixbench.launch.watch import EngineWatch
+from ixbench.launch.workers import Workers
 from ixbench.model.launch import KEEP_VARIABLE, LOOPBACK
 from ixbench.model.prepare import prepared_argv
 from ixbench.model.result import Failure
@@ -43,8 +51,9 @@ if TYPE_CHECKING:
     from ixbench.host.contracts.runtime import Runtime
     from ixbench.launch.flag_check import FlagCheck
     from ixbench.launch.gpu_gate import GpuGate
+    from ixbench.launch.watch import WatchOrder
     from ixbench.model.launch import LaunchPlan, ProcessPlan
-    from ixbench.model.signature import Signature
+    from ixbench.model.signature import LogFinding, Signature
 
 _WATCH_S = 0.25
 
@@ -74,6 +83,9 @@ class RunningEngine:
     runtime: Mapping[str, Any] = field(default_factory=dict)
     """Where it runs, with what the runtime found out about the machine and the image; empty for a server that is not ours."""
     _look: Callable[[], Failure | None] = field(default=lambda: None)
+    _watch: EngineWatch | None = None
+    _hidden: Redactor = field(default_factory=Redactor)
+    _counted: LogTail | None = None
     _failure: Failure | None = None
 
     def failure(self) -> Failure | None:
@@ -82,8 +94,59 @@ class RunningEngine:
             self._failure = self._look()
         return self._failure
 
+    async def watch(self, order: WatchOrder) -> Failure:
+        """Return when the engine has died or hangs; wait for ever otherwise, so cancel it. A server that is not ours is not watched."""
+        if self._watch is None:
+            await anyio.sleep_forever()
+        assert self._watch is not None
+        if self._failure is None:
+            found = _hide(await self._watch.watch(order), self._hidden)
+            # Another look may have been first.
+            self._failure = self._failure or found
+        return self._failure
+
+    def suspected(self) -> bool:
+        """Whether something happened that may prove to be the engine's end within seconds."""
+        return self._watch is not None and self._watch.suspected
+
+    def happened(self) -> tuple[str, ...]:
+        """Return what happened to the engine without ending it, since this was asked last."""
+        if self._watch is None:
+            return ()
+        notes = tuple(self._hidden.text(note) for note in self._watch.notes)
+        self._watch.notes.clear()
+        return notes
+
+    def log_line(self) -> int:
+        """Return how many lines the log has; cheap enough for between two phases."""
+        if self.log is None:
+            return 0
+        if self._counted is None:
+            self._counted = LogTail(path=self.log)
+        self._counted.skip()
+        return self._counted.lines
+
+    def log_findings(self, since_line: int) -> tuple[LogFinding, ...]:
+        """Return the known lines of the log that bear on a point; reads all of it, so call it in a thread.
+
+        :param since_line: how many lines the log had when the measured window began.
+        """
+        if self.log is None or self._watch is None:
+            return ()
+        before: list[tuple[int, str]] = []
+        inside: list[tuple[int, str]] = []
+        for number, line in log_lines(self.log):
+            (inside if number > since_line else before).append((number, line))
+        engine, signatures = self._watch.plan.engine, self._watch.search.signatures
+        found = [
+            finding
+            for lines, in_window in ((before, False), (inside, True))
+            for finding in known_lines(new_shapes(lines, {}), signatures, engine=engine, in_window=in_window)
+        ]
+        return tuple(replace(finding, text=self._hidden.text(finding.text)) for finding in found)
+
     async def wait_dead(self) -> Failure:
-        """Return when the engine has died; wait for ever otherwise, so cancel it."""
+        """Return when a process of the engine has ended; wait for ever otherwise, so cancel it."""
         while (failure := self.failure()) is None:  # noqa: ASYNC110 - the process is not reaped here, so it can only be polled
             await anyio.sleep(_WATCH_S)
         return failure
@@ -137,6 +200,7 @@ async def _attached(record: LaunchRecord) -> AsyncIterator[RunningEngine]:
     plan = record.plan
     url = (plan.url or "").rstrip("/")
     shown = record.redactor.text(url)
+    record.notes += route_to(plan, url).notes
     began = time.monotonic()
     async with control_client(plan, url) as client:
         model, notes = await attach(plan, shown, client)
@@ -221,6 +285,8 @@ async def _launched(
                     start=len(record.earlier) + 1,
                     runtime={"name": plan.runtime, **record.runtime_facts},
                     _look=lambda: _died(waiting, hidden),
+                    _hidden=hidden,
+                    _watch=_watch_of(waiting, client, model),
                 )
                 yield running
             clean_exit = True
@@ -265,8 +331,7 @@ class _Start:
             process = start_process(equipped, inherited=inherited, ports=ports, folder=folder, log=self.log)
             self.launched.add(process)
             self.footprint.started(process.pid)
-            argv = [fill(part, ports=ports, folder=folder) for part in planned.argv]
-            self.record.add_process(process, self.footprint.equip(planned), argv)
+            self.record.add_process(process, filled(self.footprint.equip(planned), ports=ports, folder=folder))
             self.record.write()
             model = await self.waiting.for_process(process, model)
             self.footprint.removable(self.launched.cleanup())
@@ -292,6 +357,23 @@ async def _place(record: LaunchRecord, runtime: Runtime, marker: str) -> Place:
     record.runtime_facts = dict(facts)
     return Place(
         marker=marker, folder=str(record.folder.absolute()), inherited=(MARKER, OWNER, KEEP_VARIABLE), options=options, facts=facts
+    )
+
+
+def _watch_of(waiting: ReadyWait, client: httpx.AsyncClient, model: str) -> EngineWatch:
+    """Return what watches an engine that has just become ready."""
+    plan, launched, log = waiting.plan, waiting.launched, waiting.log
+    tail = LogTail(path=log)
+    tail.skip()
+    port = launched.ports[plan.processes[-1].readiness.port]
+    return EngineWatch(
+        plan=plan,
+        vitals=Vitals(plan=plan, client=client, model=model),
+        exited=lambda: None if launched.report is not None else waiting.exited(),
+        log=log,
+        tail=tail,
+        search=FatalSearch(engine=plan.engine, signatures=waiting.signatures),
+        workers=Workers.of(launched.tree.scan(), launched.pids, port),
     )
 
 

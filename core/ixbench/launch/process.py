@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ixbench.launch.errors import EngineError
@@ -37,6 +37,12 @@ def fill(text: str, *, ports: Mapping[str, int], folder: Path) -> str:
     """Return the text with `{port:NAME}`, `{folder}` and `{python}` filled in; other braces are left alone, since JSON has them too."""
     text = _PORT.sub(lambda match: str(ports.get(match.group(1), match.group(0))), text)
     return text.replace("{folder}", str(folder)).replace("{python}", sys.executable)
+
+
+def filled(plan: ProcessPlan, *, ports: Mapping[str, int], folder: Path) -> ProcessPlan:
+    """Return the process with the placeholders in its arguments and in its environment filled in."""
+    env = {name: replace(variable, value=fill(variable.value, ports=ports, folder=folder)) for name, variable in plan.env.items()}
+    return replace(plan, argv=tuple(fill(part, ports=ports, folder=folder) for part in plan.argv), env=env)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +77,7 @@ class RunningProcess:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
-def start_process(
-    plan: ProcessPlan, *, inherited: Mapping[str, str], ports: Mapping[str, int], folder: Path, log: Path
-) -> RunningProcess:
+def start_process(plan: ProcessPlan, *, inherited: Mapping[str, str], ports: Mapping[str, int], folder: Path, log: Path) -> RunningProcess:
     """Start a process in a session of its own; its output is appended to the log as raw bytes.
 
     The environment is ours, plus the planned variables, plus those that every process of the launch gets.
@@ -81,8 +85,8 @@ def start_process(
     :param inherited: among them the marker by which every descendant can be found.
     :raises EngineError: if the command cannot be started.
     """
-    argv = tuple(fill(part, ports=ports, folder=folder) for part in plan.argv)
-    planned = {name: fill(variable.value, ports=ports, folder=folder) for name, variable in plan.env.items()}
+    ready = filled(plan, ports=ports, folder=folder)
+    argv, planned = ready.argv, {name: variable.value for name, variable in ready.env.items()}
     try:
         with log.open("ab") as output:
             popen = subprocess.Popen(  # noqa: S603 - argv comes from the adapter's plan and no shell is involved

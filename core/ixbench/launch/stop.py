@@ -96,6 +96,8 @@ class LaunchedProcesses:
         try:
             with anyio.CancelScope(shield=True):
                 self._signal_roots(signal.SIGTERM)
+                # A process that was stopped takes no other signal.
+                self._signal_roots(signal.SIGCONT)
                 while self.tree.scan() and time.monotonic() < began + grace_s:
                     await self._wait_gone(began + grace_s)
                 # Before KILL: a container's own keeper could not clear up any more, and a process in there may be out of our reach.

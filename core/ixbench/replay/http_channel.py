@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Self
 
 from ixbench.model.secrets import Redactor
 from ixbench.replay.body import spec_of
-from ixbench.replay.clock import MonotonicClock
+from ixbench.replay.clock import NS_PER_S, MonotonicClock
 from ixbench.replay.last_prompt import LastPrompt, PromptStore
 from ixbench.replay.prompts.calibrate import calibrate
 from ixbench.replay.response import Asked, read_response
@@ -42,7 +43,7 @@ class HttpChannel:
         """Keep the target; nothing is opened yet.
 
         :param redactor: hides further secrets in error texts.
-        :raises InputError: if the URL or the certificates cannot be used.
+        :raises InputError: if the URL, the proxy or the certificates cannot be used.
         """
         self.target = target
         self.clock: Clock = clock or MonotonicClock()
@@ -52,7 +53,15 @@ class HttpChannel:
         secrets += [value.split()[-1] for value in secrets if value.split()]
         self._redactor = (redactor or Redactor()).extended(secrets)
         self._limit_s = target.request_limit_s
-        self._wire = Wire(target.endpoint, headers=target.headers, clock=self.clock, ca_file=target.ca_file, limits=target.wire_limits)
+        self._wire = Wire(
+            target.endpoint,
+            headers=target.headers,
+            clock=self.clock,
+            ca_file=target.ca_file,
+            uds=target.uds,
+            proxy=target.proxy,
+            limits=target.wire_limits,
+        )
         self._turnstile = Turnstile()
         self._prompts = PromptStore()
         self._stamped_on_read = 0
@@ -83,6 +92,11 @@ class HttpChannel:
     def stamped_by(self) -> Literal["kernel", "read"]:
         """What stamped the responses since the last `prepare`: the kernel all of them, or this process some, when it came to read."""
         return "kernel" if self._wire.transport.stamps_by_kernel and not self._stamped_on_read else "read"
+
+    def flow(self) -> tuple[int, float]:
+        """Return how many requests are in flight, and how many seconds ago the last byte of any answer arrived; infinite for never."""
+        in_flight, arrived_ns = self._wire.transport.flow()
+        return in_flight, (self.clock.now_ns() - arrived_ns) / NS_PER_S if arrived_ns else inf
 
     async def send(self, request: TurnRequest) -> Exchange:
         """Send one turn; a failed request is an exchange with its failure."""

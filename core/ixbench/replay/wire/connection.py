@@ -114,6 +114,11 @@ class Connection:
             return False
         return False
 
+    @property
+    def arrived_ns(self) -> int:
+        """Stamp of the last byte of a response; 0 while the first of the one under way is waited for."""
+        return self._last_ns if self._capture is None or self._capture.answered else 0
+
     def begin(
         self, capture: Capture, method: bytes, head: bytes, body: bytes, *, limits: WireLimits, listener: Callable[[], None] | None = None
     ) -> asyncio.Future[None]:

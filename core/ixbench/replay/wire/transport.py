@@ -88,6 +88,8 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         self._sweep: asyncio.TimerHandle | None = None
         self._interval_s = _LONGEST_SWEEP_S
         self._closed = False
+        self._arrived_ns = 0
+        """Of exchanges that are over."""
         self.stamps_by_kernel = self._stamps.available and uds is None
         """Whether responses are stamped by the kernel; a read that was not all the same is counted in its capture."""
 
@@ -115,6 +117,11 @@ class ReplayTransport(httpx.AsyncBaseTransport):
             self._readers.close()
             self._readers = None
         self._stamps.close()
+
+    def flow(self) -> tuple[int, int]:
+        """Return how many exchanges are under way, and the stamp of the last byte of any response; 0 where none has arrived."""
+        latest_ns = max((connection.arrived_ns for connection in self._busy), default=0)
+        return len(self._busy), max(latest_ns, self._arrived_ns)
 
     @property
     def idle_connections(self) -> int:
@@ -282,6 +289,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
 
     def _free(self, connection: Connection, reusable: bool) -> None:
         self._busy.pop(connection, None)
+        self._arrived_ns = max(self._arrived_ns, connection.arrived_ns)
         if reusable and not self._closed:
             self._idle.setdefault(connection.origin, []).append(connection)
         elif reusable:

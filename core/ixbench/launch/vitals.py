@@ -1,0 +1,124 @@
+"""Signs of life of a server: its health path, a completion of one token, counters that move."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx
+
+from ixbench.launch.completion import complete
+from ixbench.launch.control import describe_error, describe_response
+from ixbench.model.errors import IxbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ixbench.launch.counters import EngineCounters
+    from ixbench.model.launch import LaunchPlan
+
+    Flow = Callable[[], tuple[int, float]]
+    """How many requests of ours are in flight, and how many seconds ago the last byte of an answer arrived."""
+
+HEALTH_LIMIT_S = 2.5
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """Asks one server."""
+
+    plan: LaunchPlan
+    client: httpx.AsyncClient
+    """For control requests."""
+    model: str
+
+    @property
+    def health_path(self) -> str:
+        """Where its health is asked."""
+        server = self.plan.server
+        return server.readiness.health_path if server is not None else "/health"
+
+    async def health(self) -> str | None:
+        """Return what is wrong with the health path's answer, or None."""
+        try:
+            # httpx bounds each step of a request; an answer that drips is bounded here.
+            with anyio.fail_after(HEALTH_LIMIT_S):
+                response = await self.client.get(self.health_path)
+        except TimeoutError:
+            return f"no answer within {HEALTH_LIMIT_S:g} s"
+        except httpx.HTTPError as error:
+            return describe_error(error)
+        return None if response.status_code == _OK else describe_response(response)
+
+    async def completes(self, limit_s: float) -> bool:
+        """Whether a completion of one token is answered within the limit. A refusal is an answer too: who refuses is not dead."""
+        try:
+            with anyio.fail_after(limit_s):
+                response = await complete(self.client, self.plan, self.model, limit_s=None)
+        except (TimeoutError, httpx.HTTPError):
+            return False
+        return response.status_code < httpx.codes.INTERNAL_SERVER_ERROR
+
+
+@dataclass(slots=True, kw_only=True)
+class Motion:
+    """Whether an engine that sends nothing moves all the same: a long prompt is computed in silence, but not without a trace."""
+
+    flow: Flow
+    counters: EngineCounters | None
+    longest_s: float = 0.0
+    """The longest silence that the engine came back from."""
+    _in_flight_since: float | None = None
+    _silent_s: float = 0.0
+    _alive_at: float = 0.0
+    _before: tuple[float, ...] | None = None
+    counted: bool = False
+    """Whether the engine's counters could be read the last time."""
+    flat: bool = False
+    """Whether they say that requests run and that nothing has moved."""
+
+    def silent_s(self) -> float:
+        """Return for how long requests have been in flight without a byte of an answer; 0 where none is in flight."""
+        in_flight, since_s = self.flow()
+        now = time.monotonic()
+        if not in_flight:
+            self._in_flight_since = None
+        elif self._in_flight_since is None:
+            self._in_flight_since = now
+        silent_s = 0.0 if self._in_flight_since is None else min(since_s, now - self._in_flight_since)
+        if silent_s < self._silent_s:
+            self.longest_s = max(self.longest_s, self._silent_s)
+            self._before, self.flat = None, False
+            self._alive_at = now - silent_s
+        self._silent_s = silent_s
+        return silent_s
+
+    def still_s(self) -> float:
+        """Return for how long there has been no sign of life at all."""
+        return min(self._silent_s, time.monotonic() - self._alive_at)
+
+    def lives(self) -> None:
+        """Take something else for a sign of life."""
+        self._alive_at = time.monotonic()
+
+    async def count(self) -> None:
+        """Read the engine's counters; any that moved is a sign of life."""
+        self.flat = self.counted = False
+        if self.counters is None:
+            return
+        try:
+            totals = (await self.counters.read()).totals()
+        except IxbenchError:
+            return
+        live = [name for name in (*self.counters.metrics.live_counters, "kv_usage") if name in totals]
+        found = tuple(totals[name] for name in live)
+        self.counted = bool(live)
+        if self._before is not None and found != self._before:
+            self.lives()
+        else:
+            # An engine that does not say how many requests run has at least ours.
+            self.flat = self._before is not None and self.counted and totals.get("running", 1.0) > 0
+        self._before = found

@@ -1,0 +1,196 @@
+"""Whether a running engine still works while it is measured: its processes, its log, its health, and whether anything moves.
+
+An engine that dies tells so in one of these within seconds. One that hangs says nothing at all, and neither does one that is busy: so
+silence alone never counts. A health path that fails counts once nothing else arrives either, and a standstill once the engine's own
+counters, or a request that is not answered, confirm it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ixbench.launch.diagnose import diagnose
+from ixbench.launch.suspicion import Suspicion
+from ixbench.launch.vitals import HEALTH_LIMIT_S, Motion
+from ixbench.model.result import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from ixbench.launch.counters import EngineCounters
+    from ixbench.launch.fatal import FatalSearch
+    from ixbench.launch.tail import LogTail
+    from ixbench.launch.vitals import Flow, Vitals
+    from ixbench.launch.workers import Workers
+    from ixbench.model.launch import LaunchPlan
+
+STALL_LIMIT_S = 60.0
+"""Default of `[run] stall_limit`."""
+_TICK_S = 0.25
+_WORKERS_S = 1.0
+_HEALTH_S = 2.0
+"""Time between two looks at the health path, and at what moves."""
+_HEALTH_AGAIN_S = 0.5
+_MISSES = 3
+_UNHEALTHY_S = 5.0
+"""Shortest time over which the misses must lie."""
+_BUSY_SHARE = 0.2
+"""Of a core: a server that computes so much while it answers nothing is busy, and gets more time."""
+_BUSY_LIMIT_S = 60.0
+_ASK_LIMIT_S = 5.0
+_SILENCE_S = 10.0
+"""Shortest silence after which the engine's counters are read, or a sign of life is asked for."""
+_SURVIVED = 3.0
+"""An engine that came back from a silence may be silent for so many times as long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOrder:
+    """What one point wants to be watched beside processes, log and health path."""
+
+    flow: Flow
+    counters: EngineCounters | None = None
+    """None: the engine has none."""
+    health_tells: bool = True
+    """Whether the health path notices a dead engine; where it does not, a completion of one token is asked for after a silence."""
+    stall_limit_s: float = STALL_LIMIT_S
+    """So long without a byte and without a move of the counters means that the engine stands still."""
+
+
+@dataclass(slots=True, kw_only=True)
+class EngineWatch:
+    """Watches one launched engine from its readiness on; `watch` is called for each point."""
+
+    plan: LaunchPlan
+    vitals: Vitals
+    exited: Callable[[], Failure | None]
+    """Returns why a process that we started has ended."""
+    log: Path
+    tail: LogTail
+    """Of the log, from readiness on."""
+    search: FatalSearch
+    workers: Workers
+    notes: list[str] = field(default_factory=list)
+    """What happened to the engine without ending it."""
+    _failure: Failure | None = None
+    _suspicions: list[Suspicion] = field(default_factory=list)
+    _longest_s: float = 0.0
+
+    @property
+    def suspected(self) -> bool:
+        """Whether there is a reason to believe that the engine is dead, and nothing to decide it yet."""
+        return bool(self._suspicions)
+
+    async def watch(self, order: WatchOrder) -> Failure:
+        """Return when the engine has died or hangs; wait for ever otherwise, so cancel it."""
+        self._failure = None
+        motion = Motion(flow=order.flow, counters=order.counters, longest_s=self._longest_s)
+        async with anyio.create_task_group() as tasks:
+            for look in (self._processes(order), self._health(order), self._motion(order, motion)):
+                tasks.start_soon(self._until_failed, look, tasks.cancel_scope)
+        assert self._failure is not None  # each of them ends with a failure only
+        return self._failure
+
+    async def _until_failed(self, look: Awaitable[Failure], scope: anyio.CancelScope) -> None:
+        failure = await look
+        self._failure = self._failure or failure
+        scope.cancel()
+
+    async def _processes(self, order: WatchOrder) -> Failure:
+        """Watch processes and log."""
+        next_workers = 0.0
+        while True:
+            if (failure := self.exited()) is not None:
+                return failure
+            now = time.monotonic()
+            if (fatal := self.search.take(self.tail)) is not None:
+                found = Failure(
+                    code=fatal.signature.id,
+                    cause=fatal.signature.cause,
+                    fix=fatal.signature.fix,
+                    evidence=(f"line {fatal.line}: {fatal.text}",),
+                )
+                self._suspicions.append(Suspicion(since=now, failure=found, what=f"its log said '{fatal.text}'"))
+            if now >= next_workers:
+                next_workers = now + _WORKERS_S
+                for worker in self.workers.died():
+                    what = f"process {worker.birth.pid} ({worker.name}) ended"
+                    cause = f"A worker of engine {self.plan.engine}, {what} while its server lived on."
+                    failure = self._explained("engine_worker_died", cause)
+                    self._suspicions.append(Suspicion(since=now, failure=failure, what=what))
+            for suspicion in tuple(self._suspicions):
+                if (failure := await self._judged(suspicion, order)) is not None:
+                    return failure
+            await anyio.sleep(_TICK_S)
+
+    async def _judged(self, suspicion: Suspicion, order: WatchOrder) -> Failure | None:
+        """Return the failure once nothing speaks against it; drop the suspicion where the engine goes on."""
+        in_flight, silent_s = order.flow()
+        said = suspicion.judge(in_flight=in_flight, silent_s=silent_s, now=time.monotonic())
+        if said == "ask":
+            said = "alive" if await self.vitals.completes(_ASK_LIMIT_S) else "dead"
+        if said == "dead":
+            return suspicion.failure
+        if said == "alive":
+            self._suspicions.remove(suspicion)
+            self.notes.append(f"while it was measured, {suspicion.what}; the engine went on answering")
+        return None
+
+    async def _health(self, order: WatchOrder) -> Failure:
+        misses, began, cpu_s = 0, 0.0, 0.0
+        problem: str | None = None
+        while True:
+            await anyio.sleep(_HEALTH_S if problem is None else _HEALTH_AGAIN_S)
+            if not misses:
+                began, cpu_s = time.monotonic(), self.workers.server_cpu_s()
+            problem = await self.vitals.health()
+            passed_s = time.monotonic() - began
+            if problem is None or order.flow()[1] < passed_s:
+                # An engine from which tokens come is alive, whatever its health path says.
+                misses = 0
+                continue
+            misses += 1
+            busy = self.workers.server_cpu_s() - cpu_s > _BUSY_SHARE * passed_s
+            if misses >= _MISSES and passed_s >= (_BUSY_LIMIT_S if busy else _UNHEALTHY_S):
+                stopped = " Its server is stopped by a signal." if self.workers.server_is_stopped() else ""
+                cause = (
+                    f"Engine {self.plan.engine} hangs: {self.vitals.health_path} failed {misses} times in {passed_s:.0f} s ({problem}), "
+                    f"and nothing else arrived meanwhile.{stopped}"
+                )
+                return self._explained("engine_unhealthy", cause)
+
+    async def _motion(self, order: WatchOrder, motion: Motion) -> Failure:
+        asked = False
+        while True:
+            await anyio.sleep(_HEALTH_S)
+            if motion.silent_s() < _SILENCE_S:
+                asked = False
+                continue
+            self._longest_s = motion.longest_s
+            await motion.count()
+            limit_s = max(order.stall_limit_s, _SURVIVED * motion.longest_s)
+            if not order.health_tells and motion.still_s() >= _SILENCE_S:
+                asked = True
+                if await self.vitals.completes(max(limit_s - motion.still_s(), HEALTH_LIMIT_S)):
+                    motion.lives()
+                    continue
+            confirmed = motion.flat if motion.counted else asked
+            if confirmed and motion.silent_s() >= limit_s and motion.still_s() >= limit_s:
+                counted = "its counters stand still although requests run" if motion.flat else "a completion of one token is not answered"
+                cause = f"Engine {self.plan.engine} stands still: no byte of any answer for {motion.silent_s():.0f} s, and {counted}."
+                return self._explained("engine_stalled", cause)
+
+    def _explained(self, code: str, cause: str) -> Failure:
+        """Return a failure with what the log says since the engine was ready."""
+        found = diagnose(self.search.recent, self.search.signatures, engine=self.plan.engine)
+        root = found.root
+        if root is None:
+            return Failure(code=code, cause=cause, fix=f"Read the engine's log: {self.log}.", evidence=found.tail)
+        return Failure(
+            code=code, cause=f"{cause} {root.signature.cause}", fix=root.signature.fix, evidence=(f"line {root.line}: {root.text}",)
+        )
