@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from ixbench.host.load import load_host
+from ixbench.launch.process import start_process
+from ixbench.launch.record import LaunchRecord
+from ixbench.launch.sanity import SanityAnswer
+from ixbench.launch.stop import StopReport
+from ixbench.model.deployment import EnvVar
+from ixbench.model.launch import LaunchPlan, PrepareStep, ProcessPlan
 from ixbench.model.record import CHUNK_KINDS
+from ixbench.model.result import Failure
+from ixbench.model.secrets import Redactor
 from ixbench.store.folder import RunReader
 from ixbench.testing.folders import write_sample_run
 
@@ -30,13 +39,13 @@ def documented(section):
     return set(keys)
 
 
-def leaves(value, path=""):
+def leaves(value, path="", free=FREE):
     """Return the dotted paths of all values; of a list of objects those of its objects, with []."""
-    if path in FREE or not isinstance(value, dict | list) or not value:
+    if path in free or not isinstance(value, dict | list) or not value:
         return {path}
     if isinstance(value, list):
-        return {path} if not isinstance(value[0], dict) else {leaf for item in value for leaf in leaves(item, f"{path}[]")}
-    return {leaf for key, item in value.items() for leaf in leaves(item, f"{path}.{key}" if path else key)}
+        return {path} if not isinstance(value[0], dict) else {leaf for item in value for leaf in leaves(item, f"{path}[]", free)}
+    return {leaf for key, item in value.items() for leaf in leaves(item, f"{path}.{key}" if path else key, free)}
 
 
 def parents(keys):
@@ -55,6 +64,25 @@ def test_every_key_of_point_json_is_documented_and_no_other(run):
     found = set().union(*map(leaves, points))
     assert found - parents(keys - facts) == keys - facts - parents(keys - facts)
     assert {f"provenance.measurement.{key}" for key in points[0]["provenance"]["measurement"]} == facts - {"provenance.measurement"}
+
+
+def test_every_key_of_launch_json_is_documented_and_no_other(tmp_path):
+    env = {"HF_HOME": EnvVar(value="/models", reason="where the weights are", origin="test")}
+    step = PrepareStep(script="/fix.sh", sha256="0" * 64, reason="a fix")
+    process = ProcessPlan(name="server", argv=(sys.executable, "-c", "pass"), env=env)
+    plan = LaunchPlan(engine="e", processes=(process,), served_model="m", prepare=(step,))
+    failure = Failure(code="oom", cause="The GPU ran out of memory.", fix="Lower max_num_seqs.")
+    for _ in range(2):
+        record = LaunchRecord(launch_id="e-1", plan=plan, folder=tmp_path, redactor=Redactor(), failure=failure)
+        started = start_process(process, inherited={}, ports={}, folder=tmp_path, log=tmp_path / "engine.log")
+        record.add_process(started, process)
+        record.sanity.append(SanityAnswer(prompt="2 + 2 =", expect="4", answer="4", passed=True))
+        record.ended(StopReport(seconds=0.1, exit_codes={"server": started.popen.wait()}))
+        record.write()
+    content = json.loads((tmp_path / "launch.json").read_text())
+    assert len(content["starts"]) == 2
+    keys = documented("launches/<launch id>/launch.json")
+    assert leaves(content, free={"identity", "ports", "runtime_facts", "processes[].env", "stop.exit_codes"}) == keys - parents(keys)
 
 
 def test_every_metric_is_documented_with_its_unit():

@@ -13,7 +13,6 @@ from ixbench.store.encode import to_json, write_atomic
 from ixbench.store.folder import LAUNCH, iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from ixbench.launch.process import RunningProcess
@@ -70,11 +69,10 @@ class LaunchRecord:
         if self.earlier:
             self.earlier[-1] = {**self.earlier[-1], "log": name}
 
-    def add_process(self, process: RunningProcess, planned: ProcessPlan, argv: Sequence[str]) -> None:
+    def add_process(self, process: RunningProcess, planned: ProcessPlan) -> None:
         """Take down a process as it was really started.
 
-        :param planned: the process before its runtime wrapped it.
-        :param argv: its command with the placeholders filled in.
+        :param planned: the process before its runtime wrapped it, with the placeholders filled in.
         """
         env = {
             name: {"value": variable.value, "reason": variable.reason, "origin": variable.origin} for name, variable in planned.env.items()
@@ -82,7 +80,7 @@ class LaunchRecord:
         self.processes.append(
             {
                 "name": process.name,
-                "argv": list(redact_argv(argv)),
+                "argv": list(redact_argv(planned.argv)),
                 "command": list(redact_argv(process.argv)),
                 "env": redact_table(env),
                 "pid": process.pid,
