@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ixbench.model.launch import PrepareStep
+    from ixbench.model.launch import LaunchPlan, PrepareStep, ProcessPlan
 
 PREPARE_FAILED = 97
 """Exit code of a command whose prepare step failed; the log's last line then begins with `PREPARE_SAYS`."""
@@ -34,6 +35,12 @@ def prepared_argv(argv: Sequence[str], steps: Sequence[PrepareStep]) -> tuple[st
     if not steps:
         return tuple(argv)
     return ("sh", "-c", _SCRIPT, "ixbench-prepare", str(len(steps)), *(step.script for step in steps), *argv)
+
+
+def prepared_processes(plan: LaunchPlan) -> tuple[ProcessPlan, ...]:
+    """Return a plan's processes as a runtime gets them: the server, which is the last, first runs the prepare steps."""
+    *sidecars, server = plan.processes
+    return (*sidecars, replace(server, argv=prepared_argv(server.argv, plan.prepare)))
 
 
 def prepare_digest(steps: Sequence[PrepareStep]) -> str | None:

@@ -6,12 +6,15 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ixbench.host.contracts.runtime import Place
+from ixbench.model.prepare import prepared_processes
 from ixbench.model.secrets import HIDDEN, is_secret_name, redact_argv, redact_table, redact_text, redact_url
 from ixbench.model.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ixbench.host.contracts.runtime import Runtime
     from ixbench.model.deployment import EnvVar
     from ixbench.model.launch import LaunchPlan, ProcessPlan
     from ixbench.model.point import Launch, Plan, Point
@@ -54,6 +57,14 @@ def launch_plan_json(plan: LaunchPlan) -> dict[str, Any]:
         "notes": [redact_text(note) for note in plan.notes],
         "amended_by": list(plan.amended_by),
     }
+
+
+def planned_commands(launch: Launch, runtime: Runtime, *, vendor: str | None) -> list[list[str]]:
+    """Return what a runtime would start for each process, secrets hidden; of the machine only the vendor of its GPUs is known."""
+    facts = {} if vendor is None else {"gpu_vendor": vendor.lower()}
+    place = Place(marker=launch.id, folder="{folder}", options=launch.plan.runtime_options, facts=facts)
+    processes = prepared_processes(launch.plan) if launch.plan.processes else ()
+    return [list(redact_argv(runtime.wrap(launch.plan, process, place).argv)) for process in processes]
 
 
 def plan_text(plan: Plan) -> str:

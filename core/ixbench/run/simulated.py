@@ -19,7 +19,7 @@ from ixbench.measure.replicas import mean_metrics, spread, sum_accounting, worst
 from ixbench.model.errors import IxbenchError
 from ixbench.model.events import PointFinished, PointStarted
 from ixbench.model.result import ClientReport
-from ixbench.plan.show import launch_plan_json
+from ixbench.plan.show import launch_plan_json, planned_commands
 from ixbench.replay.progress import Progress
 from ixbench.run.identity import point_result
 from ixbench.run.replica import ReplicaTask, run_replica, set_up_worker, simulation_of
@@ -91,6 +91,9 @@ class SimulatedLoop:
         simulation = simulation_of(point, self.host)
         content: dict[str, Any] = {"format": LAUNCH_FORMAT, "id": launch.id, "simulated": True, **launch_plan_json(launch.plan)}
         content["simulation"] = dict(simulation.facts)
+        sku = self.campaign.sku
+        commands = planned_commands(launch, self.host.runtime(launch.plan.runtime), vendor=sku.vendor if sku is not None else None)
+        content["processes"] = [row | {"command": words} for row, words in zip(content["processes"], commands, strict=True)]
         content["notes"] = [*launch.plan.notes, *simulation.notes]
         write_atomic(self.folder.launch_folder(launch.id) / LAUNCH, to_json(content, self.redactor))
 
