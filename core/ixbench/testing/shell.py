@@ -121,6 +121,8 @@ class Shell:
     """Beside the variables of this process that do not change what ixbench does."""
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     started: list[Running] = field(default_factory=list)
+    sessions: set[int] = field(default_factory=set)
+    """Of the engines that were seen so far."""
 
     def __enter__(self) -> Self:
         """Return the shell."""
@@ -155,7 +157,7 @@ class Shell:
 
     def environment(self) -> dict[str, str]:
         """Return the variables of every command."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN) and not name.upper().endswith("_PROXY")}
         return {**kept, **self.env, MARK: self.mark}
 
     def start(self, *words: str, **env: str) -> Running:
@@ -175,10 +177,21 @@ class Shell:
         return self.start(*words, **env).end(limit_s)
 
     def processes(self) -> list[psutil.Process]:
-        """Return what is alive of all that was started from here, engines included."""
+        """Return what is alive of all that was started from here, engines included.
+
+        A process that changes its title, as vLLM's do, loses its readable environment, but not the session that it shares with one that
+        has it.
+        """
+        alive: list[tuple[psutil.Process, int]] = []
         found = []
         for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                if process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
+            with suppress(psutil.Error, ProcessLookupError):
+                if process.status() == psutil.STATUS_ZOMBIE:
+                    continue
+                session = os.getsid(process.pid)
+                alive.append((process, session))
+                if process.environ().get(MARK) == self.mark:
                     found.append(process)
-        return found
+                    self.sessions.add(session)
+        self.sessions.discard(os.getsid(0))
+        return found + [process for process, session in alive if session in self.sessions and process not in found]
