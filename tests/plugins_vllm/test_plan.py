@@ -279,7 +279,7 @@ def test_progress_lines_of_a_real_start():
     lines = [
         "Loading safetensors checkpoint shards:  52% Completed | 50/96 [10:11<09:22, 12.24s/it]",
         "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  37%|###7      | 19/51 [00:01<00:02, 13.57it/s]",
-        "[aiter] start build [module_moe_ck2stages] under /root/.aiter/jit/build",
+        "[aiter] start build [module_moe_ck2stages] under ~/.aiter/jit/build",
         "(EngineCore pid=7) INFO 11-30 07:00:00 [kv_cache_utils.py:1087] GPU KV cache size: 4,194,304 tokens",
     ]
     for line in lines:
