@@ -49,6 +49,7 @@ tiers = {{ "Ours" = 1.5, "Rented" = 3 }}
 [limits]
 implausible = 0
 client_lag = 60
+client_wait = 1
 """
 SCRIPT = {"default": {"gap_s": 0.004}}
 

@@ -205,7 +205,11 @@ class DeploymentTable(DefaultsTable):
     engine: Text
     """Name of the engine's adapter (`ixbench plugins`)."""
     url: Url | None = None
-    """A server that is already running; nothing is launched."""
+    """A server that is already running; nothing is launched.
+
+    `http://HOST:PORT`, `https://HOST` or, for a Unix socket, `http+unix:///PATH`. HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY of the
+    environment are heeded.
+    """
     at: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """`[deployment.at.N]`: settings for concurrency N only."""
     matrix: dict[str, Any] = Field(default_factory=dict)

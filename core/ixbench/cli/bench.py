@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="base URL of an OpenAI-compatible server, for instance http://127.0.0.1:8000")
+    parser.add_argument(
+        "url", metavar="URL", help="base URL of an OpenAI-compatible server: http://127.0.0.1:8000, or http+unix:///PATH for a Unix socket"
+    )
     parser.add_argument("--model", metavar="M", help="model that requests ask for (default: the first that the server lists)")
     parser.add_argument("--workload", metavar="NAME", default="fixed", help="workload (default: %(default)s); its keys are set with --set")
     parser.add_argument(

@@ -12,6 +12,7 @@ import anyio
 import httpx
 
 from ixbench.launch.errors import EngineError
+from ixbench.launch.route import route_to
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
@@ -49,12 +50,12 @@ def request_headers(plan: LaunchPlan) -> dict[str, str]:
 def control_client(plan: LaunchPlan, url: str) -> httpx.AsyncClient:
     """Return a client for control requests: base URL, planned headers, API key and certificates set, every wait bounded.
 
-    Proxies of the environment are used only for a server that we did not start.
+    What the environment says of proxies and certificates counts only for a server that we did not start.
 
-    :raises EngineError: if the API key's variable or the file of certificates is missing.
+    :raises EngineError: if the API key's variable or the file of certificates is missing, or there is a proxy that cannot be used.
     """
-    headers = request_headers(plan)
-    verify: ssl.SSLContext | bool = True
+    headers, route = request_headers(plan), route_to(plan, url)
+    verify = httpx.create_ssl_context(trust_env=plan.url is not None)
     if plan.ca_file is not None:
         try:
             verify = ssl.create_default_context(cafile=plan.ca_file)
@@ -66,7 +67,15 @@ def control_client(plan: LaunchPlan, url: str) -> httpx.AsyncClient:
                     fix="Give the path of a PEM file with the certificate of the server's authority.",
                 )
             ) from error
-    return httpx.AsyncClient(base_url=url, headers=headers, verify=verify, timeout=CONTROL_LIMIT_S, trust_env=plan.url is not None)
+    return httpx.AsyncClient(
+        base_url=route.url,
+        headers=headers,
+        verify=verify,
+        timeout=CONTROL_LIMIT_S,
+        trust_env=False,
+        proxy=route.proxy,
+        transport=None if route.uds is None else httpx.AsyncHTTPTransport(uds=route.uds, verify=verify),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ from ixbench.host.contracts.runtime import CannotRunError, Place
 from ixbench.launch.ask import ask
 from ixbench.launch.attach import attach
 from ixbench.launch.control import control_client
-from ixbench.launch.route import route_to
 from ixbench.launch.diagnose import known_lines
 from ixbench.launch.errors import EngineError
 from ixbench.launch.fatal import FatalSearch, new_shapes
@@ -29,6 +28,7 @@ from ixbench.launch.process import filled, port_names, start_process
 from ixbench.launch.ready import ReadyWait
 from ixbench.launch.record import LOG, LaunchRecord
 from ixbench.launch.registry import OWNER
+from ixbench.launch.route import route_to
 from ixbench.launch.scripts import check_scripts
 from ixbench.launch.scrub import scrub_log
 from ixbench.launch.stop import LaunchedProcesses, StopReport

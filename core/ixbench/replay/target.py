@@ -30,6 +30,10 @@ class HttpTarget:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Extra request headers, an API key among them; their values never reach a message."""
     ca_file: str | None = None
+    uds: str | None = None
+    """The Unix socket that connections go to, whatever host the URL names."""
+    proxy: str | None = None
+    """URL of the HTTP proxy that connections go through; it may hold a password."""
     request_limit_s: float = 3600.0
     wire_limits: WireLimits = field(default_factory=WireLimits)
     """How long the server may be silent."""

@@ -11,6 +11,7 @@ import anyio
 
 from ixbench.host.source import describe
 from ixbench.launch.control import request_headers
+from ixbench.launch.route import route_to
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
 from ixbench.launch.flag_check import FlagCheck
@@ -302,8 +303,11 @@ class RunLoop:
 
     def _target(self, launch: Launch, engine: RunningEngine, point: Point) -> HttpTarget:
         plan = launch.plan
+        route = route_to(plan, engine.url)
         return HttpTarget(
-            url=engine.url,
+            url=route.url,
+            uds=route.uds,
+            proxy=route.proxy,
             api=plan.api,
             model=engine.model,
             adapter=self.host.engine(plan.engine),

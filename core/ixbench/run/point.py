@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import anyio
 
+from ixbench.campaign.address import is_local
 from ixbench.host.contracts.collector import CollectorTarget
 from ixbench.host.source import describe
 from ixbench.launch.errors import EngineError
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from ixbench.run.state import PointPhase, PointState
     from ixbench.store.point import PointWriter
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _BROKEN_OFF: frozenset[FailureKind | None] = frozenset({"transport", "truncated"})
 """Failures that the death of an engine shows as."""
 _STOP_GRACE_S = 1.0
@@ -170,7 +169,7 @@ async def measure_point(
         workload,
         report,
         records,
-        on_host=(urlsplit(engine.url).hostname or "") in _LOOPBACK,
+        on_host=is_local(engine.url),
         engine_failure=failure,
         lag_p99_s=lag_p99_s(records),
         client_cpu_s=profile.client_cpu_s if profile else None,

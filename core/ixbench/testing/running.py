@@ -11,6 +11,9 @@ import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import httpx
 
 from ixbench.testing.scripted_server import ScriptedServer, ServerOptions
 
@@ -41,6 +44,10 @@ class RunningServer:
 
     def get(self, path: str) -> str:
         """Return the body of a GET."""
+        socket_path = self.url.removeprefix("http+unix://")
+        if socket_path != self.url:
+            with httpx.Client(transport=httpx.HTTPTransport(uds=unquote(socket_path)), timeout=_STOP_LIMIT_S) as client:
+                return client.get(f"http://localhost{path}").text
         with urllib.request.urlopen(self.url + path, timeout=_STOP_LIMIT_S) as response:  # noqa: S310 - always http on loopback
             body: bytes = response.read()
         return body.decode()

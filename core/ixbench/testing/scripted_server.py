@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ixbench.testing.answer import Completion, events, plain_body
 from ixbench.testing.pseudo_tokenizer import PseudoTokenizer
@@ -48,6 +49,8 @@ class ServerOptions:
     host: str = "127.0.0.1"
     port: int = 0
     """0 = any free one."""
+    uds: str | None = None
+    """Path of a Unix socket to listen at instead."""
     model: str = "scripted"
     script: Script = field(default_factory=Script)
     tokenizer: PseudoTokenizer = field(default_factory=PseudoTokenizer)
@@ -112,6 +115,10 @@ class ScriptedServer:
         self._ready_at = time.monotonic() + options.ready_after_s
         if options.atom is not None:
             self._tasks.add(asyncio.create_task(options.atom.renew_forever()))
+        if options.uds is not None:
+            self._server = await asyncio.start_unix_server(self._accept, options.uds, backlog=4096, ssl=context)
+            self.url = f"http+unix://{quote(options.uds)}"
+            return
         self._server = await asyncio.start_server(self._accept, options.host, options.port, backlog=4096, ssl=context)
         host, port = self._server.sockets[0].getsockname()[:2]
         self.url = f"http{'s' if context else ''}://{host}:{port}"
@@ -450,6 +457,7 @@ def _arguments(argv: Sequence[str]) -> ServerOptions:
     parser = argparse.ArgumentParser(prog="ixbench.testing.scripted_server", description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 = any free one")
+    parser.add_argument("--uds", metavar="PATH", help="a Unix socket to listen at instead")
     parser.add_argument("--model", default="scripted")
     parser.add_argument("--kind", choices=sorted(KINDS), default="ok", help="how requests are answered")
     parser.add_argument("--script", help="JSON file with default, sequence and rules")
@@ -471,6 +479,7 @@ def _arguments(argv: Sequence[str]) -> ServerOptions:
     return ServerOptions(
         host=given.host,
         port=given.port,
+        uds=given.uds,
         model=given.model,
         script=script,
         tokenizer=tokenizer,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -188,17 +187,3 @@ def memory_channel():
 @pytest.fixture(scope="session")
 def streams(shared: Path) -> Path:
     return shared / "data" / "streams"
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """Return two PEM files for 127.0.0.1: key and certificate, and the certificate alone."""
-    folder = tmp_path_factory.mktemp("tls")
-    both, public = folder / "both.pem", folder / "public.pem"
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    try:
-        subprocess.run([*command.split(), "-keyout", folder / "key.pem", "-out", public], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("openssl is not installed, so no certificate can be made")
-    both.write_text((folder / "key.pem").read_text() + public.read_text())
-    return both, public

@@ -31,12 +31,22 @@ class Wire:
     """Posts bodies to one URL over keep-alive connections, as many as there are requests in flight."""
 
     def __init__(
-        self, url: str, *, headers: Mapping[str, str], clock: Clock, ca_file: str | None = None, limits: WireLimits | None = None
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        clock: Clock,
+        ca_file: str | None = None,
+        uds: str | None = None,
+        proxy: str | None = None,
+        limits: WireLimits | None = None,
     ) -> None:
         """Keep the target; nothing is opened before the first request.
 
         :param ca_file: a PEM file of certificates to trust beside the usual ones.
-        :raises InputError: if the URL, a header or the certificates cannot be used.
+        :param uds: path of a Unix socket that all connections go to.
+        :param proxy: URL of an HTTP proxy that all connections go through.
+        :raises InputError: if the URL, a header, the proxy or the certificates cannot be used.
         """
         self._url = _parse(url)
         _check_headers(headers)
@@ -53,7 +63,9 @@ class Wire:
         )
         self._origin = Origin.of(self._url)
         self._limits = limits or WireLimits()
-        self.transport = ReplayTransport(clock=clock, ssl_context=_ssl_context(ca_file) if self._origin.tls else None)
+        self.transport = ReplayTransport(
+            clock=clock, ssl_context=_ssl_context(ca_file) if self._origin.tls else None, uds=uds, proxy=proxy
+        )
         self._start = b"POST %b HTTP/1.1\r\n" % self.transport.target(self._url)
         for name, value in self.transport.proxy_headers(self._url):
             self._headers[name.decode("ascii")] = value.decode("ascii")
@@ -112,7 +124,7 @@ def _basic_auth(url: httpx.URL) -> dict[str, str]:
 
 
 def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
-    context = httpx.create_ssl_context(trust_env=False)
+    context = httpx.create_ssl_context()
     if ca_file is not None:
         try:
             context.load_verify_locations(cafile=ca_file)
