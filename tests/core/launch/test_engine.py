@@ -172,8 +172,9 @@ async def stale_server(port):
             thread.join()
 
 
-async def test_a_stale_server_on_the_port_is_never_measured(start, folder, python, launch_plan):
-    plan = launch_plan(python("import sys, time; print(sys.argv[1], flush=True); time.sleep(600)", "{port:http}"))
+@pytest.mark.parametrize("image", [None, "acme/engine:1"])
+async def test_a_stale_server_on_the_port_is_never_measured(start, folder, python, launch_plan, image):
+    plan = launch_plan(python("import sys, time; print(sys.argv[1], flush=True); time.sleep(600)", "{port:http}"), image=image)
     failures = []
 
     async def launch():
