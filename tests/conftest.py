@@ -7,6 +7,16 @@ from pathlib import Path
 
 import pytest
 
+ASKED_FOR = Path(__file__).with_name("vllm_cpu")
+"""Tests that take minutes and a large installation: they run only where the command line names their folder."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what must be asked for; None leaves everything else to pytest."""
+    if collection_path == ASKED_FOR and not any(ASKED_FOR.name in argument for argument in config.invocation_params.args):
+        return True
+    return None
+
 
 @pytest.fixture(scope="session")
 def shared() -> Path:

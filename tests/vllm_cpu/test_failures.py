@@ -1,0 +1,137 @@
+"""What goes wrong with a real vLLM in mid-run: a KV cache that is too full, a worker that is killed, a user who stops with streams open."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ixbench.launch.ports import is_listening
+
+pytestmark = pytest.mark.timeout(1800)
+INPUT, OUTPUT, REQUESTS = 500, 300, 32
+FIXED = f'use = "fixed"\ninput_tokens = {INPUT}\noutput_tokens = {OUTPUT}\nrequests = {REQUESTS}\nwarmup = 1'
+BLOCKS = 320
+"""Room for 10,240 tokens, and sixteen users want 12,800."""
+LIMIT_S = 900.0
+WORKER = "VLLM::Worker"
+DEATH_LIMIT_S = 15.0
+
+
+@pytest.fixture(scope="module")
+def ended(shell, campaign):
+    """Run three points: one with too many users, one whose worker is killed, one that the user stops; return the run and what was seen."""
+    text = campaign(FIXED, concurrency=[16, 2, 1], max_model_len=2048, args={"--num-gpu-blocks-override": BLOCKS})
+    shell.write("campaign.toml", text)
+    running = shell.start("run", "campaign.toml")
+
+    def point_begun(point):
+        """Whether some requests of a point have ended."""
+        (folder,) = shell.folder.glob("results/*")
+        path = folder / "points" / point / "requests.jsonl"
+        return path.exists() and len(path.read_text().splitlines()) > 2
+
+    running.wait_for("vllm-c2: measuring", LIMIT_S)
+    running.wait_for(lambda: point_begun("vllm-c2"), LIMIT_S)
+    first = launch_of(shell)
+    memory = shared_memory(first)
+    killed = kill_worker(first)
+    running.wait_for("vllm-c1: measuring", LIMIT_S)
+    running.wait_for(lambda: point_begun("vllm-c1"), LIMIT_S)
+    second = launch_of(shell)
+    memory |= shared_memory(second)
+    running.send(signal.SIGINT)
+    done = running.end(LIMIT_S)
+    return done, {"first": first, "killed": killed, "second": second, "memory": memory}
+
+
+def members(launch):
+    """Return the processes of a launch that live: all of them are in the session of the server."""
+    (server,) = launch["processes"]
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getsid(process.pid) == server["pid"] and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def shared_memory(launch):
+    """Return the files of shared memory that the processes of a launch have open."""
+    maps = [mapped.path for process in members(launch) for mapped in process.memory_maps()]
+    return {Path(path) for path in maps if path.startswith("/dev/shm/")}
+
+
+def launch_of(shell):
+    (path,) = shell.folder.glob("results/*/launches/*/launch.json")
+    return json.loads(path.read_text())
+
+
+def kill_worker(launch):
+    """Kill the worker process of a launch, and return when."""
+    (worker,) = [process for process in members(launch) if process.cmdline()[0].startswith(WORKER)]
+    worker.kill()
+    return datetime.now(UTC)
+
+
+def test_sixteen_users_need_more_than_the_cache_holds(ended):
+    """They are all served, since vLLM takes the cache of some away and computes them again; the point says so and does not count."""
+    done, _ = ended
+    result, records = done.point("vllm-c16"), done.records("vllm-c16")
+    counted = result["provenance"]["measurement"]["engine_window"]
+    assert (result["failure"], result["accounting"]["ok"], result["accounting"]["failed"]) == (None, REQUESTS, {})
+    assert {record.usage_output for record in records} == {OUTPUT}
+    assert counted["delta"]["preemptions"] > 0
+    assert result["metrics"]["preemption_count"] == counted["delta"]["preemptions"]
+    assert counted["delta"]["generation_tokens"] == REQUESTS * OUTPUT
+    assert counted["maximum"]["kv_usage"] > 0.9
+    assert result["verdict"]["status"] == "invalid"
+    assert "preemption" in {reason["code"] for reason in result["verdict"]["reasons"]}
+
+
+def test_a_killed_worker_ends_its_point_with_the_cause(ended):
+    done, seen = ended
+    result = done.point("vllm-c2")
+    assert result["failure"]["code"] == "vllm-worker-died"
+    assert "exit code: -9" in "".join(result["failure"]["evidence"])
+    assert result["verdict"]["status"] == "invalid"
+    assert "engine_died" in {reason["code"] for reason in result["verdict"]["reasons"]}
+    assert 0 < result["accounting"]["ok"] < REQUESTS
+    # Not a latency: a hang of the server, which its clients would wait out for an hour, must not take longer than this.
+    finished = datetime.fromisoformat(result["provenance"]["finished"])
+    assert (finished - seen["killed"]).total_seconds() < DEATH_LIMIT_S
+
+
+def test_the_campaign_goes_on_with_a_fresh_engine(ended):
+    _, seen = ended
+    first, second = (seen[name]["processes"][0]["pid"] for name in ("first", "second"))
+    assert first != second
+    assert seen["second"]["url"]
+
+
+def test_a_user_who_stops_with_streams_open_gets_what_is_sealed(ended):
+    done, _ = ended
+    assert done.code == 130
+    assert not (done.folder / "points" / "vllm-c1" / "point.json").exists()
+    assert {path.parent.name for path in done.folder.glob("points/*/point.json")} == {"vllm-c16", "vllm-c2"}
+
+
+def test_nothing_is_left_of_either_engine(ended, shell):
+    """An open stream makes vLLM wait for its client for ever once it is told to end, so our connections go first."""
+    done, seen = ended
+    (path,) = done.folder.glob("launches/*/launch.json")
+    stop = json.loads(path.read_text())["stop"]
+    assert (stop["killed"], stop["left_pids"], stop["busy_ports"]) == ([], [], [])
+    assert shell.processes() == []
+    for launch in (seen["first"], seen["second"]):
+        assert members(launch) == []
+        assert not any(is_listening(port) for port in launch["ports"].values())
+        assert not Path(launch["tmp"]).exists()
+    assert seen["memory"], "vLLM's processes share memory while they run"
+    assert [path for path in seen["memory"] if path.exists()] == []
