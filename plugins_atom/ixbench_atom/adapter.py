@@ -14,6 +14,7 @@ from ixbench.api.engine import (
     StreamQuirks,
     argv_of,
     assigned_gpus,
+    flags_by_key,
     load_recipes,
 )
 from ixbench_atom import endpoints
@@ -21,7 +22,7 @@ from ixbench_atom.against_help import against_help
 from ixbench_atom.builds import build_of
 from ixbench_atom.environment import environment
 from ixbench_atom.findings import findings
-from ixbench_atom.flags import launch_flags
+from ixbench_atom.flags import ALIASES, launch_flags
 from ixbench_atom.identity import identity
 from ixbench_atom.metrics import engine_metrics
 from ixbench_atom.notes import notes
@@ -90,10 +91,12 @@ class AtomAdapter(EngineAdapter[AtomOptions]):
             api_key_env=deployment.api_key_env,
             runtime=deployment.runtime,
             image=deployment.image,
+            reads=local_paths(options),
             identity=what,
             ready_limit_s=options.ready_limit_s,
             stall_limit_s=options.stall_limit,
             progress=PROGRESS,
+            profiler="--torch-profiler-dir" in flags_by_key(flags, ALIASES),
             stop_grace_s=STOP_GRACE_S,
             notes=notes(deployment, flags, env, what),
         )
@@ -140,3 +143,9 @@ class AtomAdapter(EngineAdapter[AtomOptions]):
     async def provenance(self, engine: Engine) -> Mapping[str, object]:
         """Return what /server_info, /v1/models and /kv_transfer_info say; none of them has a version."""
         return await endpoints.about(engine)
+
+
+def local_paths(options: AtomOptions) -> tuple[str, ...]:
+    """Return the files and folders that options name beside the model; a relative name may be one of a hub."""
+    draft = options.speculative.draft if options.speculative is not None else None
+    return tuple(path for path in (draft, options.chat_template) if path is not None and path.startswith("/"))

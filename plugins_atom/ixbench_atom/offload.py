@@ -64,7 +64,7 @@ def _memory(options: AtomOptions, env: Mapping[str, EnvVar]) -> Iterator[Finding
             f"{where}: {given:g} GiB is what each rank pins, so {ranks} ranks would pin {given * ranks:g} GiB, and a launch that "
             f"cannot pin never gets ready; for {given:g} GiB in all give each rank {share:g} GiB"
         )
-        advice = "" if is_sum else " (kv_offload.machine_memory says that the machine has more than 3 TB)"
+        advice = "" if is_sum else "; a machine with more than 3 TB says so by kv_offload.machine_memory"
         yield _error("lmcache_aggregate", text + advice)
 
 

@@ -1,8 +1,8 @@
 """Stands in for `python -m atom.entrypoints.openai_server`: ATOM's flags, its log, a worker process, and the scripted server in its shape.
 
 Tests copy it to where Python finds it under that name. Variables of its own: FAKE_ATOM_GARBAGE makes it answer nonsense, FAKE_ATOM_DIES_AT
-tells the completion request at which its worker is killed; the API then stays up with a constant /health, as ATOM's does, and every stream
-stands still.
+tells the completion request at which its worker is killed, FAKE_ATOM_HANGS_AT that at which nothing moves any more, FAKE_ATOM_SILENT that the
+log does not tell. The API then stays up with a constant /health, as ATOM's does, and every stream stands still.
 """
 
 from __future__ import annotations
@@ -81,6 +81,12 @@ def script(drafts):
     return Script(default=usual, rules=tuple(Rule(contains=asked, reply=Reply(text=said)) for asked, said in known))
 
 
+def reached(server, variable):
+    """Say whether the completion request that a variable names has arrived."""
+    last = int(os.environ.get(variable, "0"))
+    return last and server.totals["requests"] >= last
+
+
 async def serve(given, worker):
     """Serve until TERM, and stand still once the worker is dead."""
     drafts = (given.num_speculative_tokens or 1) if given.method else 0
@@ -100,13 +106,15 @@ async def serve(given, worker):
     log(f"Starting server on {given.host}:{given.server_port} (loop=uvloop)...")
     await server.start()
     log("Server started successfully and ready to accept requests")
-    last = int(os.environ.get("FAKE_ATOM_DIES_AT", "0"))
     while not ended.is_set():
-        if last and server.totals["requests"] >= last and worker.poll() is None:
+        if reached(server, "FAKE_ATOM_DIES_AT") and worker.poll() is None:
             worker.kill()
         if worker.poll() is not None and not server.frozen:
             server.frozen = True
-            log(f"ModelRunner0/{given.tensor_parallel_size} proc died unexpectedly (exitcode={worker.returncode})")
+            if not os.environ.get("FAKE_ATOM_SILENT"):
+                log(f"ModelRunner0/{given.tensor_parallel_size} proc died unexpectedly (exitcode={worker.returncode})")
+        if reached(server, "FAKE_ATOM_HANGS_AT"):
+            server.frozen = True
         try:
             await asyncio.wait_for(ended.wait(), 0.01)
         except TimeoutError:

@@ -135,3 +135,25 @@ def test_a_profiled_point_names_the_folder_of_its_traces_and_has_no_acceptance_w
     (traces,) = result["provenance"]["profile_traces"]
     assert traces.endswith("/profile")
     assert result["metrics"]["acceptance_length"]["realised"] is None
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"FAKE_ATOM_DIES_AT": 9}, "atom-worker-died"),
+        ({"FAKE_ATOM_DIES_AT": 9, "FAKE_ATOM_SILENT": 1}, "engine_worker_died"),
+        ({"FAKE_ATOM_HANGS_AT": 9}, "engine_stalled"),
+    ],
+    ids=["its log tells", "its process is gone", "nothing moves"],
+)
+def test_a_worker_that_is_lost_behind_a_constant_health_path(shell, variables, code):
+    table = "[deployment.env]\n" + "".join(f'{name} = "{value}"\n' for name, value in variables.items())
+    write(shell, "", rest=f"{table}[run]\nstall_limit = 12\n")
+    done = shell.run("run", "campaign.toml")
+    assert done.code in {1, 3}, done.err
+    result = done.point("atom-c2")
+    assert result["failure"]["code"] == code, result["failure"]
+    assert result["verdict"]["status"] == "invalid"
+    assert "engine_died" in {reason["code"] for reason in result["verdict"]["reasons"]}
+    assert 0 < result["accounting"]["ok"] < len(PROMPTS)
+    assert shell.processes() == []

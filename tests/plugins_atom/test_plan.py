@@ -339,6 +339,19 @@ def test_executable_and_limits_and_names():
     assert (plan.served_model, plan.ready_limit_s, plan.api_key_env) == ("k3", 7200.0, "KEY")
 
 
+def test_only_a_server_that_is_started_with_a_profiler_has_one():
+    assert ADAPTER.plan(deployment()).profiler is False
+    assert ADAPTER.plan(deployment(options={"profiler": True})).profiler is True
+    assert ADAPTER.plan(deployment(args={"--torch_profiler_dir": "/t"})).profiler is True
+    assert ADAPTER.plan(deployment(url="http://h:1")).profiler is None
+
+
+def test_a_container_gets_the_files_that_options_name():
+    options = {"speculative": {"method": "dspark", "draft": "/models/draft"}, "chat_template": "/templates/t.jinja"}
+    assert ADAPTER.plan(deployment(options=options)).reads == ("/models/draft", "/templates/t.jinja")
+    assert ADAPTER.plan(deployment(options={"speculative": {"method": "dspark", "draft": "acme/draft"}})).reads == ()
+
+
 def test_a_running_server_is_not_launched_and_unknown_settings_stay_unknown():
     plan = ADAPTER.plan(deployment(url="http://10.0.0.1:8000", options={"tensor_parallel": 8}))
     assert plan.processes == ()
