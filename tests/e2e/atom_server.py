@@ -1,8 +1,8 @@
 """Stands in for `python -m atom.entrypoints.openai_server`: ATOM's flags, its log, a worker process, and the scripted server in its shape.
 
 Tests copy it to where Python finds it under that name. Variables of its own: FAKE_ATOM_GARBAGE makes it answer nonsense, FAKE_ATOM_DIES_AT
-tells the completion request at which its worker is killed, FAKE_ATOM_HANGS_AT that at which nothing moves any more, FAKE_ATOM_SILENT that the
-log does not tell. The API then stays up with a constant /health, as ATOM's does, and every stream stands still.
+tells the completion request at which its worker is killed, FAKE_ATOM_HANGS_AT that at which nothing moves any more, FAKE_ATOM_SILENT that
+the log does not tell. The API then stays up with a constant /health, as ATOM's does, and every stream stands still.
 """
 
 from __future__ import annotations
