@@ -6,6 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.printable import printable
 from ixbench.model.secrets import HIDDEN, is_secret_name
 
 if TYPE_CHECKING:
@@ -26,24 +27,24 @@ def shell_snippet(launch: Mapping[str, Any]) -> str:
     :param launch: the content of launch.json.
     """
     processes: Sequence[Mapping[str, Any]] = launch.get("processes") or ()
-    lines = [*_heading(launch), *_defaults(processes)]
+    lines = [*(f"# {printable(line)}" for line in _heading(launch)), *_defaults(processes)]
     for number, process in enumerate(processes, 1):
         last = number == len(processes)
-        lines += ["", f"# {process['name']}", f"{_command(process)}{'' if last else ' &'}"]
+        lines += ["", f"# {printable(str(process['name']))}", f"{_command(process)}{'' if last else ' &'}"]
     if not processes:
         lines.append("# nothing to start: the server was already running")
     return "\n".join(lines)
 
 
 def _heading(launch: Mapping[str, Any]) -> Iterator[str]:
-    yield f"# launch {launch.get('id')}: engine {launch.get('engine')}, runtime {launch.get('runtime')}"
+    yield f"launch {launch.get('id')}: engine {launch.get('engine')}, runtime {launch.get('runtime')}"
     if launch.get("image"):
         digest = (launch.get("runtime_facts") or {}).get("image_digest")
-        yield f"# image {launch['image']}{f' ({digest})' if digest else ''}"
+        yield f"image {launch['image']}{f' ({digest})' if digest else ''}"
     if launch.get("simulated"):
-        yield "# simulated: it would have been started so, with ports of its own"
+        yield "simulated: it would have been started so, with ports of its own"
     for note in launch.get("notes") or ():
-        yield f"# {' '.join(str(note).split())}"
+        yield str(note)
 
 
 def _defaults(processes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -60,7 +61,8 @@ def _defaults(processes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _command(process: Mapping[str, Any]) -> str:
     """Return one command, each flag with what follows it on a line of its own."""
     argv = _argv(process)
-    assignments = [_assignment(name, row) for name, row in sorted(_env(process).items()) if not _in_command(process) or _is_hidden(row)]
+    # A container's command holds the environment itself, but for secrets.
+    assignments = [_assignment(name, row) for name, row in sorted(_env(process).items()) if f"{name}={row['value']}" not in argv]
     words = [_word(text, argv[index - 1] if index else "") for index, text in enumerate(argv)]
     lines: list[str] = []
     for index, word in enumerate(words):
@@ -75,11 +77,6 @@ def _argv(process: Mapping[str, Any]) -> Sequence[str]:
     """Return the command as it was started: a container's own, where it is one."""
     found: Sequence[str] = process.get("command") or process.get("argv") or ()
     return found
-
-
-def _in_command(process: Mapping[str, Any]) -> bool:
-    """Whether the environment stands in the command itself, as a container's does."""
-    return bool(process.get("command")) and process.get("command") != process.get("argv")
 
 
 def _env(process: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
