@@ -38,7 +38,7 @@ from ixbench.launch.vitals import Vitals
 from ixbench.launch.watch import EngineWatch
 from ixbench.launch.workers import Workers
 from ixbench.model.launch import KEEP_VARIABLE, LOOPBACK
-from ixbench.model.prepare import prepared_argv
+from ixbench.model.prepare import prepared_processes
 from ixbench.model.result import Failure
 from ixbench.model.secrets import Redactor
 
@@ -231,7 +231,7 @@ async def _launched(
     place = await _place(record, runtime, tree.marker)
     check_scripts(plan.prepare)
     record.notes += await check_flags(flags, plan, runtime, place, on_progress=on_progress)
-    wrapped = [runtime.wrap(plan, process, place) for process in _prepared(plan)]
+    wrapped = [runtime.wrap(plan, process, place) for process in prepared_processes(plan)]
     with lease_ports(port_names(wrapped, plan.files.values())) as lease:
         footprint = Footprint.begin(
             marker=tree.marker,
@@ -336,12 +336,6 @@ class _Start:
             model = await self.waiting.for_process(process, model)
             self.footprint.removable(self.launched.cleanup())
         return model
-
-
-def _prepared(plan: LaunchPlan) -> tuple[ProcessPlan, ...]:
-    """Return the processes; the server's first runs the prepare steps."""
-    *sidecars, server = plan.processes
-    return (*sidecars, replace(server, argv=prepared_argv(server.argv, plan.prepare)))
 
 
 async def _place(record: LaunchRecord, runtime: Runtime, marker: str) -> Place:

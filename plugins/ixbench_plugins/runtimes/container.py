@@ -26,7 +26,7 @@ _NO_IMAGE = re.compile(r"no such (?:image|object)|image not known|not found", re
 class ContainerRuntime(Runtime):
     """Runs each process of a launch in a container of its own, with this machine's network."""
 
-    Options: ClassVar[type[ContainerOptions]] = ContainerOptions
+    Options = ContainerOptions
     starts_images: ClassVar[bool] = True
     remove: ClassVar[tuple[str, ...]] = ("rm", "--force", "--volumes")
     """The subcommand that removes a container, running or not; that there is none is no failure."""
@@ -74,7 +74,7 @@ class ContainerRuntime(Runtime):
         return (*removed, ("rm", "-f", *(id_file(process, place) for process in plan.processes)))
 
     def _options(self, place: Place) -> ContainerOptions:
-        return place.options if isinstance(place.options, ContainerOptions) else self.Options()
+        return place.options if isinstance(place.options, ContainerOptions) else ContainerOptions(command=[self.name])
 
     def _container(self, process: ProcessPlan, place: Place) -> str:
         try:
@@ -130,7 +130,7 @@ class PodmanRuntime(ContainerRuntime):
 
     name: ClassVar[str] = "podman"
     summary: ClassVar[str] = "a container of podman for each process"
-    Options: ClassVar[type[ContainerOptions]] = PodmanOptions
+    Options = PodmanOptions
     remove: ClassVar[tuple[str, ...]] = ("rm", "--force", "--ignore", "--volumes")
 
 
