@@ -1,7 +1,8 @@
 """A third party's engine: the scripted server, started and ended by ixbench like any other. Tests copy it into a folder of PYTHONPATH.
 
-As a module it is the server with two further wishes: `--say TEXT` prints a line first, `--once FILE` makes the script count for the first
-start only, so that a second try goes well.
+As a module it is the server with further wishes: `--say TEXT` prints a line first, `--once FILE` makes the script count for the first start
+only, so that a second try goes well, `--worker needed` has a worker process without which the server stands still, `--worker idle` one that
+it can do without, and `--say-later TEXT` prints a line with the sixth request.
 """
 
 from __future__ import annotations
@@ -59,15 +60,69 @@ def ixbench_engines():
     return [Scripted()]
 
 
+def say(text):
+    """Write a line to the log."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def follow(what):
+    """Have the server call something now and then."""
+    import asyncio
+
+    from ixbench.testing.scripted_server import ScriptedServer
+
+    started = ScriptedServer.start
+
+    async def start(server):
+        async def look():
+            while not what(server):  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.02)
+
+        await started(server)
+        server.follower = asyncio.create_task(look())
+
+    ScriptedServer.start = start
+
+
+def with_worker(kind):
+    """Start a worker; the server stands still once it has ended, if it needs it."""
+    import subprocess
+
+    worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+
+    def look(server):
+        ended = worker.poll() is not None
+        server.frozen = server.frozen or (ended and kind == "needed")
+        return ended
+
+    follow(look)
+
+
+def say_later(text):
+    """Write a line when the server has work to do."""
+
+    def look(server):
+        if server.totals["requests"] < 6:
+            return False
+        say(text)
+        return True
+
+    follow(look)
+
+
 def main(words):
     """Serve."""
     from ixbench.testing.scripted_server import main as serve
 
-    while words[-2] in {"--say", "--once"}:
+    while words[-2] in {"--say", "--once", "--worker", "--say-later"}:
         *words, wish, value = words
         if wish == "--say":
-            sys.stdout.write(f"{value}\n")
-            sys.stdout.flush()
+            say(value)
+        elif wish == "--worker":
+            with_worker(value)
+        elif wish == "--say-later":
+            say_later(value)
         elif Path(value).exists():
             at = words.index("--script")
             words = [*words[:at], *words[at + 2 :]]

@@ -112,6 +112,101 @@ def test_retries_come_to_an_end(shell, campaign):
     assert done.err.count("starting") == 3
 
 
+def engines(shell):
+    """Return the processes of the engine, the server first."""
+    found = [process for process in shell.processes() if "scripted_engine" in process.cmdline()]
+    server = found[0] if found[0].parent() not in found else found[1]
+    return [server, *server.children(recursive=True)]
+
+
+def under_way(running, point="scripted-c1"):
+    """Return whether a point has begun to measure."""
+    return any(path.stat().st_size for path in running.results.glob(f"*/points/{point}/requests.jsonl"))
+
+
+SLOW = {"default": {"gap_s": 0.1}}
+"""12 prompts of 4 tokens take some 5 seconds."""
+
+
+def test_an_engine_that_is_stopped_by_a_signal_ends_its_point(shell, campaign):
+    campaign(SLOW, settings="concurrency = [1, 2]", rest="[run]\nretries = 0")
+    running = shell.start("run", "campaign.toml")
+    running.wait_for(lambda: under_way(running))
+    for process in engines(shell):
+        process.suspend()
+    done = running.end()
+    assert done.code == 1, done.err
+    failure = done.point("scripted-c1")["failure"]
+    assert failure["code"] == "engine_unhealthy"
+    assert failure["cause"].startswith("Engine scripted hangs: /health failed 3 times in ")
+    assert failure["cause"].endswith("and nothing else arrived meanwhile. Its server is stopped by a signal.")
+    assert done.point("scripted-c1")["verdict"]["status"] == "invalid"
+    assert done.point("scripted-c2")["accounting"]["ok"] == 12, "the next point gets a fresh engine"
+    assert shell.processes() == []
+
+
+def test_a_hang_is_tried_again_like_a_death(shell, campaign):
+    campaign(SLOW, rest="[run]\nretries = 1")
+    running = shell.start("run", "campaign.toml")
+    running.wait_for(lambda: under_way(running))
+    for process in engines(shell):
+        process.suspend()
+    done = running.end()
+    assert done.point("scripted-c1")["accounting"]["ok"] == 12, done.err
+    assert "Trying again with a fresh engine." in done.err
+
+
+def test_a_hang_before_the_first_request_of_a_point(shell, scripted):
+    # The first completion is the start's own; the next is a probe of prompt lengths, with which everything stops.
+    flags = scripted({"sequence": ["ok"], "default": "hang_before_head"})
+    shell.write("campaign.toml", f'schema = 1\n[workload]\nuse = "fixed"\n{ENGINE}concurrency = [1]\n{flags}')
+    running = shell.start("run", "campaign.toml")
+    running.wait_for("preparing")
+    for process in engines(shell):
+        process.suspend()
+    done = running.end()
+    assert done.code == 3
+    result = done.point("scripted-c1")
+    assert (result["failure"]["code"], result["verdict"]["reasons"][0]["code"]) == ("engine_unhealthy", "engine_died")
+
+
+def test_a_worker_that_is_killed_while_its_server_lives_on(shell, campaign):
+    campaign(SLOW, "--worker", "needed", settings="concurrency = [1, 2]")
+    running = shell.start("run", "campaign.toml")
+    running.wait_for(lambda: under_way(running))
+    _, worker = engines(shell)
+    worker.kill()
+    done = running.end()
+    assert done.code == 1, done.err
+    failure = done.point("scripted-c1")["failure"]
+    assert failure["code"] == "engine_worker_died"
+    assert f"process {worker.pid} (" in failure["cause"]
+    assert "ended while its server lived on" in failure["cause"]
+    assert done.point("scripted-c2")["accounting"]["ok"] == 12
+    assert shell.processes() == []
+
+
+def test_an_engine_that_can_do_without_a_process_is_measured_on(shell, campaign):
+    campaign({"default": {"gap_s": 0.4}}, "--worker", "idle")
+    running = shell.start("run", "campaign.toml")
+    running.wait_for(lambda: under_way(running))
+    _, worker = engines(shell)
+    worker.kill()
+    done = running.end()
+    result = done.point("scripted-c1")
+    assert (result["failure"], result["accounting"]["ok"]) == (None, 12), done.err
+    assert any(f"process {worker.pid} (" in note and "went on answering" in note for note in result["provenance"]["notes"])
+
+
+def test_a_fatal_line_of_an_engine_that_stands_still(shell, campaign):
+    script = {"rules": [{"contains": "number 7", "reply": "hang_mid_stream"}]}
+    campaign(script, "--say-later", "HIP out of memory. Tried to allocate 3 GiB")
+    done = shell.run("run", "campaign.toml")
+    failure = done.point("scripted-c1")["failure"]
+    assert failure["code"] == "gpu-out-of-memory"
+    assert failure["evidence"][0].endswith("HIP out of memory. Tried to allocate 3 GiB")
+
+
 def test_keep_engine_leaves_the_last_one_and_attach_measures_it(shell, campaign):
     campaign(rest="[run]\nkeep_engine = true")
     done = shell.run("run", "campaign.toml")

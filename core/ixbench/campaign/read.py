@@ -103,7 +103,7 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
         entries=entries,
         report=report,
         prices=prices,
-        run=RunSettings(retries=run.retries, keep_engine=run.keep_engine),
+        run=RunSettings(retries=run.retries, keep_engine=run.keep_engine, stall_limit=run.stall_limit),
         runtime=runtime,
         runtime_options=runtime_options,
         replicas=simulation.replicas,

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from ixbench.campaign.address import check_url
 from ixbench.campaign.validate import ValueProblemError, field_names, shown
-from ixbench.host.contracts.options import OptionsModel
+from ixbench.host.contracts.options import Duration, OptionsModel
 from ixbench.model.run import Interpolation, RangePolicy, SelectionPolicy
 
 AxisPercentile = Literal["p50", "median", "p75", "p90", "p95", "p99", "mean"]
@@ -253,6 +253,9 @@ class RunTable(OptionsModel):
     """How often a point whose engine failed is tried again, with a fresh engine."""
     keep_engine: bool = False
     """Whether the last engine stays up when the run has ended."""
+    stall_limit: Annotated[Duration, Field(ge=5)] = 60.0
+    """How long an engine that has requests may send no byte and move none of its counters before it is given up; raise it where prompts
+    take longer than that to compute."""
 
 
 class SimulationTable(OptionsModel):

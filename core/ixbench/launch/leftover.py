@@ -92,9 +92,12 @@ def leftovers(*, search: bool = True) -> tuple[Leftover, ...]:
 
     :param search: also look through the environment of all processes, for launches that are not written down.
     """
+    entries = registered()
+    if not search and not any(launch.owner.gone() for launch in entries):
+        return ()
     members = _members()
     found: list[Leftover] = []
-    for launch in registered():
+    for launch in entries:
         carriers = members.pop(launch.marker, ())
         if not launch.owner.gone():
             continue

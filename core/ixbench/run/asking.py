@@ -10,12 +10,14 @@ from ixbench.host.contracts.engine import Engine
 from ixbench.host.source import describe
 from ixbench.launch.counters import EngineCounters
 from ixbench.launch.errors import EngineError
+from ixbench.launch.watch import WatchOrder
 from ixbench.model.engine_metrics import CacheReset
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.engine import EngineAdapter
     from ixbench.launch.engine import RunningEngine
+    from ixbench.launch.vitals import Flow
 
 RESET_LIMIT_S = 120.0
 """Engines refuse while blocks are held, by transfers to a host tier for instance, and adapters ask again."""
@@ -36,6 +38,20 @@ def counters_of(adapter: EngineAdapter[Any], engine: RunningEngine) -> tuple[Eng
     except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
         return None, f"the adapter does not say how to read the engine's counters: {describe(error)}"
     return None if metrics is None else EngineCounters(metrics=metrics, client=engine.client), None
+
+
+def watch_order(
+    adapter: EngineAdapter[Any], flow: Flow, counters: EngineCounters | None, *, build: object, stall_limit_s: float
+) -> WatchOrder:
+    """Return how an engine is watched; one whose adapter does not say whether its health path tells is believed.
+
+    :param build: what the engine says it is, where it does.
+    """
+    try:
+        tells = adapter.capabilities(None if build is None else str(build)).health_tells
+    except Exception:  # noqa: BLE001 - a plugin's code may raise anything
+        tells = True
+    return WatchOrder(flow=flow, counters=counters, health_tells=tells, stall_limit_s=stall_limit_s)
 
 
 async def reset_cache(adapter: EngineAdapter[Any], engine: RunningEngine, *, build: str | None) -> tuple[CacheReset, str | None]:

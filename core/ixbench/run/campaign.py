@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ixbench.launch.leftover import leftovers
 from ixbench.model.errors import IxbenchError, first_error
 from ixbench.model.events import RunFinished, RunStarted
 from ixbench.model.printable import printable
@@ -232,8 +233,17 @@ def _announce(campaign: Campaign, plan: Plan, work: _Work, folder: RunFolder, sa
     if not_asked:
         parts.append(f"{not_asked} of {len(plan.points)} not asked for")
     say(", ".join(parts) + f", in {folder.path}")
-    for note in (*campaign.notes, *plan_notes(plan)):
+    for note in (*campaign.notes, *plan_notes(plan), *_leftover_notes(len(work.points) > len(work.simulated))):
         say(f"note: {note}")
+
+
+def _leftover_notes(measures: bool) -> tuple[str, ...]:
+    """Return a note if runs that were killed have left something on this machine, which would be in the way of a measurement."""
+    found = [left for left in leftovers(search=False) if not left.kept] if measures else []
+    if not found:
+        return ()
+    names = ", ".join(dict.fromkeys(left.launch_id for left in found))
+    return (f"killed runs have left something behind ({names}); look at it with: ixbench doctor, end it with: ixbench doctor --clean",)
 
 
 def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:

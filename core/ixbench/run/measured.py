@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from anyio import to_thread
+
 from ixbench.launch.errors import EngineError
 from ixbench.run.asking import acceptance, profiler
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from ixbench.launch.counters import EngineCounters
     from ixbench.launch.engine import RunningEngine
     from ixbench.model.engine_metrics import EngineWindow
+    from ixbench.model.signature import LogFinding
     from ixbench.run.interrupt import Interruption
 
 TRACES = "profile_traces"
@@ -35,6 +38,8 @@ class MeasuredPhase:
     interruption: Interruption
     acceptance: float | None = None
     """As the engine itself reports it, right after the phase."""
+    log_findings: tuple[LogFinding, ...] = ()
+    """Known lines of the engine's log, those of the phase among them."""
     traces: tuple[str, ...] = ()
     """What the profiler wrote."""
     notes: list[str] = field(default_factory=list)
@@ -51,10 +56,12 @@ class MeasuredPhase:
                 await self.counters.begin()
             if self.profile:
                 await profiler(self.adapter, self.engine, on=True)
+        line = self.engine.log_line()
         yield
         with self.interruption.until_asked():
-            if self.counters is not None:
+            if self.counters is not None and self.engine.failure() is None:
                 await self.counters.end()
+            self.log_findings = await to_thread.run_sync(self.engine.log_findings, line)
             if self.engine.failure() is None:
                 self.acceptance, trouble = await acceptance(self.adapter, self.engine)
                 self.note(trouble)

@@ -24,11 +24,12 @@ from ixbench.replay.execute import execute
 from ixbench.replay.graph import ScheduleError
 from ixbench.replay.progress import Progress
 from ixbench.replay.prompts.vocabulary import CalibrationError
-from ixbench.run.asking import counters_of
+from ixbench.run.asking import counters_of, watch_order
 from ixbench.run.identity import point_result
 from ixbench.run.measured import TRACES, MeasuredPhase
 from ixbench.run.measurement import lag_p99_s, measurement_of
 from ixbench.run.sampling import sampling
+from ixbench.run.vigil import vigil
 from ixbench.store.folder import iso_utc
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from ixbench.replay.prompts.calibrate import Calibration
     from ixbench.run.interrupt import Interruption
     from ixbench.run.state import PointPhase, PointState
+    from ixbench.run.vigil import Vigil
     from ixbench.store.point import PointWriter
 
 _BROKEN_OFF: frozenset[FailureKind | None] = frozenset({"transport", "truncated"})
@@ -56,6 +58,8 @@ _STOP_GRACE_S = 1.0
 """How long requests in flight may take when the user asks to stop: their point is measured again, so waiting longer gains nothing."""
 _DEATH_LIMIT_S = 2.0
 """How long a dying process may take from the loss of its connections to its end."""
+_SUSPICION_LIMIT_S = 10.0
+"""How long the watch may take to decide whether an engine is dead whose server lives."""
 _FRAMES_SHOWN = 4
 
 
@@ -138,21 +142,24 @@ async def measure_point(
         sku=point.deployment.hardware.sku,
         gpus=tuple(dict.fromkeys(gpu for process in job.launch.plan.processes for gpu in process.gpus)),
     )
+    order = watch_order(adapter, channel.flow, counters, build=job.facts.get("engine_version"), stall_limit_s=job.campaign.run.stall_limit)
     try:
-        schedule, calibration = await _prepare(job, engine, channel, interruption, key)
-        state.load = Progress()
-        _enter(job, "profile")
-        async with sampling(job.host.collectors(), target, writer.sample) as collector_failures:
-            report = await _execute_watched(
-                engine,
-                interruption.stop,
-                schedule=schedule,
-                channel=channel,
-                record=keep,
-                progress=state.load,
-                key=key,
-                around=phase.around,
-            )
+        async with vigil(engine, order) as watched:
+            schedule, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
+            state.load = Progress()
+            _enter(job, "profile")
+            async with sampling(job.host.collectors(), target, writer.sample) as collector_failures:
+                report = await _execute_watched(
+                    interruption.stop,
+                    watched.died,
+                    schedule=schedule,
+                    channel=channel,
+                    record=keep,
+                    progress=state.load,
+                    key=key,
+                    around=phase.around,
+                )
+            failure = await _death(engine) if broken_off else engine.failure()
     except (_ReplayError, BaseExceptionGroup) as error:
         first = first_error(error) if isinstance(error, BaseExceptionGroup) else error
         if not isinstance(first, _ReplayError):
@@ -160,7 +167,6 @@ async def measure_point(
         return failed_point(job, first.failure, code=first.code, started=started)
     if report.ended == "stopped":
         raise PointStoppedError
-    failure = await _death(engine) if broken_off else engine.failure()
     profile = report.phase("profile")
     # From the disk, where each went as its request ended: a long point takes no more memory while it runs than a short one.
     records = writer.records()
@@ -181,6 +187,7 @@ async def measure_point(
         profiled=job.profile,
         acceptance_configured=job.launch.plan.identity.acceptance_length,
         acceptance_reported=phase.acceptance,
+        log_findings=phase.log_findings,
     )
     provenance: dict[str, object] = {
         "started": iso_utc(started),
@@ -193,7 +200,7 @@ async def measure_point(
         "model_served": engine.model,
         "start": engine.start,
         "runtime": dict(engine.runtime),
-        "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes, *phase.notes],
+        "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes, *engine.happened(), *phase.notes],
     }
     if job.profile:
         provenance[TRACES] = list(phase.traces)
@@ -201,7 +208,7 @@ async def measure_point(
 
 
 async def _prepare(
-    job: PointJob, engine: RunningEngine, channel: HttpChannel, interruption: Interruption, key: str
+    job: PointJob, engine: RunningEngine, channel: HttpChannel, interruption: Interruption, watched: Vigil, *, key: str
 ) -> tuple[Schedule, Calibration | None]:
     """Return the schedule, and how its prompts are made.
 
@@ -211,7 +218,7 @@ async def _prepare(
     calibration: Calibration | None = None
     try:
         schedule = job.host.workload(job.point.workload).schedule(job.point.workload_options, job.point.load, key=key)
-        with interruption.until_asked():
+        with interruption.until_asked(), watched.until_dead():
             calibration = await channel.prepare(schedule)
     except CalibrationError as error:
         if (died := await _death(engine)) is not None:
@@ -223,6 +230,8 @@ async def _prepare(
         raise _ReplayError(_unforeseen(error)) from error
     if interruption.asked:
         raise PointStoppedError
+    if watched.died.is_set() and (died := engine.failure()) is not None:
+        raise _ReplayError(died, code="engine_died")
     return schedule, calibration
 
 
@@ -236,15 +245,18 @@ async def _death(engine: RunningEngine) -> Failure | None:
     if engine.pids:
         with anyio.move_on_after(_DEATH_LIMIT_S):
             return await engine.wait_dead()
+    if engine.suspected():
+        # The watch decides about it soon.
+        with anyio.move_on_after(_SUSPICION_LIMIT_S):
+            return await engine.wait_dead()
     return engine.failure()
 
 
-async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str, **replay: Any) -> ExecutionReport:  # noqa: ANN401 - handed on
+async def _execute_watched(stop: anyio.Event, died: anyio.Event, *, key: str, **replay: Any) -> ExecutionReport:  # noqa: ANN401 - handed on
     """Replay, and tell the executor when the engine dies.
 
     :raises _ReplayError: if the schedule cannot be carried out, ends itself before it measures, or a plugin's code fails in it.
     """
-    died = anyio.Event()
     number = 0
 
     def ids() -> str:
@@ -252,27 +264,18 @@ async def _execute_watched(engine: RunningEngine, stop: anyio.Event, *, key: str
         number += 1
         return f"{key}:{number}"
 
-    async def watch() -> None:
-        await engine.wait_dead()
-        died.set()
-
-    report: ExecutionReport | None = None
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
-        try:
-            report = await execute(**replay, ids=ids, stop=stop, died=died, stop_grace_s=_STOP_GRACE_S)
-        except (PromptError, ScheduleError, CalibrationError) as error:
-            raise _ReplayError(Failure(code="replay_failed", cause=str(error), fix="")) from error
-        except EngineError as error:
-            raise _ReplayError(error.failure) from error
-        except IxbenchError:
-            raise
-        except Exception as error:
-            raise _ReplayError(_unforeseen(error)) from error
-        if report.ended == "aborted" and report.phase("profile") is None:
-            raise _ReplayError(Failure(code="replay_aborted", cause=report.cause or "", fix=""))
-        tasks.cancel_scope.cancel()
-    assert report is not None  # a replay that broke has raised
+    try:
+        report = await execute(**replay, ids=ids, stop=stop, died=died, stop_grace_s=_STOP_GRACE_S)
+    except (PromptError, ScheduleError, CalibrationError) as error:
+        raise _ReplayError(Failure(code="replay_failed", cause=str(error), fix="")) from error
+    except EngineError as error:
+        raise _ReplayError(error.failure) from error
+    except IxbenchError:
+        raise
+    except Exception as error:
+        raise _ReplayError(_unforeseen(error)) from error
+    if report.ended == "aborted" and report.phase("profile") is None:
+        raise _ReplayError(Failure(code="replay_aborted", cause=report.cause or "", fix=""))
     return report
 
 
