@@ -211,7 +211,6 @@ class RunLoop:
         state = self.state.points[point.id]
         state.detail = "emptying the prefix cache"
         state.enter("preparing")
-        self.view.changed(state)
         build = facts.get("engine_version")
         reset, trouble = None, None
         with self.interruption.until_asked():
