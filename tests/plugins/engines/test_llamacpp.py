@@ -86,6 +86,7 @@ def test_settings_without_effect_and_users_without_slots_are_told():
     assert codes(concurrency=17) == ["more_users_than_slots"]
     assert codes(options={"tiny_layers": 2}) == []
     assert codes(options={"tiny_layers": 2}, model=ModelSpec(id="m", label="m", path="/m.gguf")) == ["tiny_unused"]
+    assert codes(gpu_indices=(0,)) == ["gpus_unused"]
 
 
 @asynccontextmanager

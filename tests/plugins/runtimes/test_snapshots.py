@@ -21,6 +21,16 @@ FACTS = {"gpu_vendor": "amd", "render_gids": [109], "user": 0}
 INHERITED = ("IXBENCH_LAUNCH", "IXBENCH_OWNER", "IXBENCH_KEEP_ENGINE")
 
 
+@pytest.mark.parametrize("adapter", [VllmAdapter(), AtomAdapter()], ids=lambda adapter: adapter.name)
+def test_the_gpus_of_a_deployment_are_chosen_inside_by_its_visibility_variable(adapter):
+    options = {"tensor_parallel": 8}
+    deployment = recipe_deployment(adapter, "kimi-k3-mi355x", concurrency=1, options=options, gpu_indices=tuple(range(8)))
+    plan = adapter.plan(deployment)
+    words = DockerRuntime().wrap(plan, plan.server, Place(marker="m", folder="/f", facts=FACTS)).argv
+    assert [word for word in words if "VISIBLE_DEVICES" in word] == ["HIP_VISIBLE_DEVICES=0,1,2,3,4,5,6,7"]
+    assert words.count("/dev/dri") == 1
+
+
 @pytest.mark.parametrize("runtime", [DockerRuntime(), PodmanRuntime()], ids=lambda runtime: runtime.name)
 @pytest.mark.parametrize("concurrency", [1, 4, 8, 10])
 @pytest.mark.parametrize("adapter", [VllmAdapter(), AtomAdapter()], ids=lambda adapter: adapter.name)

@@ -38,6 +38,9 @@ class LlamaCppAdapter(EngineAdapter[LlamaCppOptions]):
         if tiny and (deployment.model.path is not None or deployment.url is not None):
             text = f"{', '.join(tiny)} changes nothing: it is about the tiny model, and another one is served; remove it"
             yield Finding(level="warning", code="tiny_unused", text=text)
+        if deployment.gpu_indices is not None and deployment.url is None:
+            text = "gpus chooses nothing: this llama.cpp runs on the CPU; remove it"
+            yield Finding(level="warning", code="gpus_unused", text=text)
 
     def plan(self, deployment: Deployment[LlamaCppOptions]) -> LaunchPlan:
         """Return the one process that serves, or none where a URL is given."""
