@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ixbench.api.engine import EnvVar, LaunchPlan, Place, ProcessPlan
     from ixbench_plugins.runtimes.options import ContainerOptions
 
-LABEL = "ixbench.launch"
+LABEL = "ixbench-launch"
 ULIMITS: Mapping[str, int | str | Literal[False]] = {"memlock": -1, "stack": 67_108_864}
 """What ROCm asks for: pinned host memory without a limit, and large stacks for its compiler."""
 _FOLDER = "{folder}"

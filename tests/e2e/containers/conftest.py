@@ -50,7 +50,7 @@ class Tool:
 
     def containers(self) -> list[str]:
         """Return the names of all containers of ixbench, running or not."""
-        return self.run("ps", "--all", "--filter", "label=ixbench.launch", "--format", "{{.Names}}").stdout.split()
+        return self.run("ps", "--all", "--filter", "label=ixbench-launch", "--format", "{{.Names}}").stdout.split()
 
     def table(self, **keys: str) -> str:
         """Return `[runtime]` for a campaign."""

@@ -25,7 +25,7 @@ def values(words, flag):
 def test_the_whole_command_on_a_node_of_amd_gpus(plan, place, tmp_path):
     assert argv(DOCKER, plan(), place()) == (
         *("docker", "run", "--rm", "--name", "ixbench-e-1a2b-server", "--cidfile", f"{tmp_path}/e-1a2b-server.cid"),
-        *("--label", "ixbench.launch=e-1a2b", "--stop-timeout=0", "--init", "--network=host", "--ipc=host"),
+        *("--label", "ixbench-launch=e-1a2b", "--stop-timeout=0", "--init", "--network=host", "--ipc=host"),
         *("--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--group-add", "109"),
         *("--cap-add=SYS_PTRACE", "--security-opt", "seccomp=unconfined", "--ulimit", "memlock=-1", "--ulimit", "stack=67108864"),
         *("--env", "IXBENCH_LAUNCH", "--entrypoint", "serve", "acme/engine:1", "--port", "{port:http}"),
