@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ASKED_FOR = Path(__file__).with_name("vllm_cpu")
 """Tests that take minutes and a large installation: they run only where the command line names their folder."""
@@ -25,6 +32,14 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder 'shared' with inputs and expected values does not lie beside this checkout")
     return folder
+
+
+@pytest.fixture
+def machine() -> Iterator[None]:
+    """Have to oneself what killed runs leave on this machine: `ixbench doctor --clean` ends what other tests have left, too."""
+    with Path(tempfile.gettempdir(), f"ixbench-tests-{os.getuid()}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

@@ -189,8 +189,9 @@ time.sleep(600)
 
 
 @pytest.fixture
-def killed(monkeypatch):
+def killed(monkeypatch, machine):
     """Return a maker of launches whose ixbench was killed by SIGKILL: their marker and their temporary folder."""
+    del machine  # other tests keep off what we leave
     monkeypatch.setattr(leftover, "TERM_LIMIT_S", 1.0)
     markers = []
 

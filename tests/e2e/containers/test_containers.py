@@ -105,6 +105,7 @@ def test_a_point_is_measured_and_nothing_is_left(shell, tool):
     assert subprocess.run(["sh", "-n"], input=shown, text=True, check=False).returncode == 0
 
 
+@pytest.mark.usefixtures("machine")
 def test_what_a_killed_ixbench_leaves_is_removed_by_the_next(shell, tool, monkeypatch):
     write(shell, tool, requests=100_000)
     running = shell.start("run", "campaign.toml")
