@@ -1,0 +1,373 @@
+"""What ends a point because of its engine, and what does not: silence alone never does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import anyio
+import httpx
+import psutil
+import pytest
+
+from ixbench.launch import suspicion, vitals, watch
+from ixbench.launch.engine import start_engine
+from ixbench.launch.fatal import FatalSearch
+from ixbench.launch.suspicion import Suspicion
+from ixbench.launch.tail import LogTail
+from ixbench.launch.vitals import Motion, Vitals
+from ixbench.launch.watch import EngineWatch, WatchOrder
+from ixbench.launch.workers import Workers
+from ixbench.model.engine_metrics import EngineMetrics
+from ixbench.model.errors import IxbenchError
+from ixbench.model.result import Failure
+from ixbench.model.signature import Signature
+
+pytestmark = pytest.mark.anyio
+
+DEAD = Failure(code="dead", cause="It is dead.", fix="Bury it.")
+IDLE = lambda: (0, 1e9)  # noqa: E731 - a flow in one word
+
+
+def signature(name, pattern, kind="fatal", **more):
+    return Signature(
+        id=name, pattern=pattern, engine="any", kind=kind, wrapper=False, cause=f"Cause of {name}.", fix="Fix.", source="test", **more
+    )
+
+
+OUT_OF_MEMORY = signature("gpu-out-of-memory", r"HIP out of memory")
+
+
+# --- suspicion -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "silent_s", "passed_s", "said"),
+    [
+        (4, 1.0, 1.0, "wait"),
+        (4, 90.0, 1.0, "wait"),
+        (4, 3.5, 3.5, "dead"),
+        (4, 0.1, 5.0, "wait"),
+        (4, 0.1, 11.0, "alive"),
+        (0, 1e9, 1.0, "wait"),
+        (0, 1e9, 3.5, "ask"),
+    ],
+)
+def test_a_suspicion_counts_once_nothing_speaks_against_it(in_flight, silent_s, passed_s, said):
+    found = Suspicion(since=100.0, failure=DEAD, what="it sneezed")
+    assert found.judge(in_flight=in_flight, silent_s=silent_s, now=100.0 + passed_s) == said
+
+
+# --- workers ---------------------------------------------------------------------------------------------------------------------------
+
+PARENT = """
+import http.server, subprocess, sys, time
+same = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+helper = subprocess.Popen([sys.executable, "-c", "import time; name = 'resource_tracker'; time.sleep(600)"])
+tool = subprocess.Popen(["sleep", "600"])
+server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+print(server.server_port, same.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def family():
+    """Return a server with children: its process, its port, and the worker among the children."""
+    with subprocess.Popen([sys.executable, "-u", "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        process = psutil.Process(parent.pid)
+        try:
+            port, worker = map(int, parent.stdout.readline().split())
+            yield process, port, worker
+        finally:
+            for member in [*process.children(recursive=True), process]:
+                member.kill()
+
+
+def test_workers_are_what_runs_what_its_parent_runs(family):
+    parent, port, worker = family
+    found = Workers.of([parent, *parent.children(recursive=True)], [parent.pid], port)
+    assert found.server.pid == parent.pid
+    assert [one.birth.pid for one in found.alive] == [worker]
+    assert "time.sleep" in found.alive[0].name
+    assert found.died() == ()
+    psutil.Process(worker).kill()
+    end = time.monotonic() + 20
+    while not (died := found.died()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert [one.birth.pid for one in died] == [worker]
+    assert found.died() == (), "told once"
+
+
+def test_a_stopped_server_is_seen(family):
+    parent, port, _ = family
+    found = Workers.of([parent], [parent.pid], port)
+    assert not found.server_is_stopped()
+    assert found.server_cpu_s() > 0
+    parent.suspend()
+    assert found.server_is_stopped()
+    assert Workers().server_cpu_s() == 0
+    assert not Workers().server_is_stopped()
+
+
+# --- fatal lines -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_only_new_fatal_lines_are_found_and_repetitions_cost_nothing(tmp_path):
+    path = tmp_path / "engine.log"
+    path.write_text("HIP out of memory, at the start, where it was survived\n")
+    tail = LogTail(path=path)
+    tail.skip()
+    warning = signature("warning", "careful", kind="warning")
+    search = FatalSearch(engine="test", signatures=(OUT_OF_MEMORY, warning))
+    with path.open("a") as file:
+        file.write("careful\n" + "".join(f"GET /{number} 200\n" for number in range(1000)))
+        file.write("HIP out of memory. Tried to allocate 3 GiB\n")
+    found = [search.take(tail) for _ in range(7)]
+    (match,) = filter(None, found)
+    assert (match.signature.id, match.line) == ("gpu-out-of-memory", 1003)
+    assert search.recent[-1] == (1003, "HIP out of memory. Tried to allocate 3 GiB")
+    with path.open("a") as file:
+        file.write("HIP out of memory. Tried to allocate 4 GiB\n")
+    assert search.take(tail) is None, "the same again"
+
+
+# --- motion ----------------------------------------------------------------------------------------------------------------------------
+
+
+class Counters:
+    """An engine's counters, as a test sets them."""
+
+    metrics = EngineMetrics(aliases=(), live_counters=("prompt_tokens", "generation_tokens"))
+
+    def __init__(self, **totals):
+        self.now = totals
+
+    async def read(self):
+        if self.now is None:
+            raise IxbenchError("no page")
+        return SimpleNamespace(totals=lambda: dict(self.now))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock for `vitals` that a test moves."""
+    found = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(vitals, "time", SimpleNamespace(monotonic=lambda: found.now))
+    return found
+
+
+async def test_counters_that_stand_still_while_requests_run(clock):
+    counters, started = Counters(prompt_tokens=5.0, running=1.0, kv_usage=0.2), clock.now
+    motion = Motion(flow=lambda: (1, clock.now - started), counters=counters)
+    assert motion.silent_s() == 0, "in flight since now"
+    clock.now += 12
+    assert motion.silent_s() == 12
+    await motion.count()
+    assert (motion.counted, motion.flat) == (True, False), "one reading knows nothing"
+    clock.now += 5
+    assert motion.silent_s() == motion.still_s() == 17
+    await motion.count()
+    assert motion.flat
+    counters.now = {**counters.now, "kv_usage": 0.3}
+    await motion.count()
+    assert (motion.flat, motion.still_s()) == (False, 0), "a long prompt fills the cache"
+    await motion.count()
+    assert motion.flat
+    counters.now = {**counters.now, "running": 0.0}
+    await motion.count()
+    assert not motion.flat, "an engine without work does not stand still"
+    counters.now = None
+    await motion.count()
+    assert (motion.counted, motion.flat) == (False, False)
+
+
+async def test_a_silence_that_ended_is_remembered(clock):
+    arrived = [clock.now]
+    motion = Motion(flow=lambda: (1, clock.now - arrived[0]), counters=None)
+    motion.silent_s()
+    clock.now += 40
+    assert motion.silent_s() == 40
+    arrived[0] = clock.now
+    clock.now += 1
+    assert motion.silent_s() == 1
+    assert (motion.longest_s, motion.still_s()) == (40, 1)
+
+
+async def test_without_requests_there_is_no_silence(clock):
+    busy = [0]
+    motion = Motion(flow=lambda: (busy[0], 1e9), counters=None)
+    clock.now += 500
+    assert motion.silent_s() == 0
+    busy[0] = 1
+    assert motion.silent_s() == 0, "it begins when a request is sent, however long ago the last byte came"
+    clock.now += 5
+    assert motion.silent_s() == 5
+
+
+# --- the whole -------------------------------------------------------------------------------------------------------------------------
+
+
+class Server:
+    """The answers of a server, as a test sets them."""
+
+    def __init__(self):
+        self.health, self.completion = 200, 200
+
+    async def answer(self, request):
+        status = self.health if request.url.path == "/health" else self.completion
+        if status is None:
+            await anyio.sleep_forever()
+        return httpx.Response(status, json={})
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    """Let a watch live quickly."""
+    for module, limits in {
+        watch: {
+            "_TICK_S": 0.01,
+            "_WORKERS_S": 0.02,
+            "_HEALTH_S": 0.02,
+            "_HEALTH_AGAIN_S": 0.01,
+            "_UNHEALTHY_S": 0.1,
+            "_ASK_LIMIT_S": 0.2,
+            "_SILENCE_S": 0.1,
+        },
+        vitals: {"HEALTH_LIMIT_S": 0.05},
+        suspicion: {"SILENCE_S": 0.1, "ALIVE_S": 0.3},
+    }.items():
+        for name, value in limits.items():
+            monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(watch, "HEALTH_LIMIT_S", 0.05)
+
+
+@pytest.fixture
+async def watching(fast, tmp_path, server, launch_plan):
+    """Return a watch over a server of the test's own, and that server."""
+    del fast
+    answers = Server()
+    path = tmp_path / "engine.log"
+    path.touch()
+    plan = launch_plan(server())
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answers.answer), base_url="http://test") as client:
+        yield (
+            EngineWatch(
+                plan=plan,
+                vitals=Vitals(plan=plan, client=client, model="m"),
+                exited=lambda: None,
+                log=path,
+                tail=LogTail(path=path),
+                search=FatalSearch(engine="test", signatures=(OUT_OF_MEMORY,)),
+                workers=Workers(),
+            ),
+            answers,
+        )
+
+
+async def ends(made, **order):
+    with anyio.fail_after(20):
+        return await made.watch(WatchOrder(**order))
+
+
+async def goes_on(made, seconds=1.0, **order):
+    with anyio.move_on_after(seconds) as scope:
+        await made.watch(WatchOrder(**order))
+    return scope.cancelled_caught
+
+
+async def test_a_health_path_that_fails_while_nothing_arrives(watching):
+    made, answers = watching
+    answers.health = None
+    failure = await ends(made, flow=lambda: (3, 1e9))
+    assert failure.code == "engine_unhealthy"
+    assert "no answer within 0.05 s" in failure.cause
+    answers.health = 503
+    assert "status 503" in (await ends(made, flow=IDLE)).cause
+
+
+async def test_an_engine_from_which_tokens_come_is_healthy(watching):
+    made, answers = watching
+    answers.health = None
+    assert await goes_on(made, flow=lambda: (3, 0.0))
+
+
+async def test_a_server_that_computes_gets_more_time(watching, monkeypatch):
+    made, answers = watching
+    answers.health = None
+    monkeypatch.setattr(Workers, "server_cpu_s", lambda _: time.monotonic())
+    assert await goes_on(made, flow=lambda: (3, 1e9))
+
+
+async def test_an_engine_that_stands_still_by_its_own_counters(watching):
+    made, _ = watching
+    counters = Counters(generation_tokens=7.0, running=2.0)
+    failure = await ends(made, flow=lambda: (2, 1e9), counters=counters, stall_limit_s=0.5)
+    assert failure.code == "engine_stalled"
+    assert "its counters stand still although requests run" in failure.cause
+
+
+async def test_silence_alone_is_no_stall(watching):
+    made, _ = watching
+    assert await goes_on(made, flow=lambda: (2, 1e9), stall_limit_s=0.2), "no counters, and the health path tells"
+    counters = Counters(generation_tokens=7.0, running=0.0)
+    assert await goes_on(made, flow=lambda: (2, 1e9), counters=counters, stall_limit_s=0.2), "nothing runs"
+
+
+async def test_where_health_says_nothing_a_token_is_asked_for(watching):
+    made, answers = watching
+    assert await goes_on(made, flow=lambda: (2, 1e9), health_tells=False, stall_limit_s=0.3), "it answers"
+    answers.completion = None
+    failure = await ends(made, flow=lambda: (2, 1e9), health_tells=False, stall_limit_s=0.3)
+    assert failure.code == "engine_stalled"
+    assert "a completion of one token is not answered" in failure.cause
+
+
+async def test_a_fatal_line_counts_unless_the_engine_goes_on(watching):
+    made, _ = watching
+    with made.log.open("a") as file:
+        file.write("HIP out of memory. Tried\n")
+    failure = await ends(made, flow=lambda: (2, 1e9))
+    assert (failure.code, failure.evidence) == ("gpu-out-of-memory", ("line 1: HIP out of memory. Tried",))
+
+
+async def test_a_fatal_line_that_was_survived_becomes_a_note(watching):
+    made, _ = watching
+    with made.log.open("a") as file:
+        file.write("HIP out of memory. Tried\n")
+    assert await goes_on(made, flow=lambda: (2, 0.0))
+    assert made.notes == ["while it was measured, its log said 'HIP out of memory. Tried'; the engine went on answering"]
+    assert not made.suspected
+
+
+async def test_between_requests_the_engine_is_asked(watching):
+    made, answers = watching
+    with made.log.open("a") as file:
+        file.write("HIP out of memory. Tried\n")
+    answers.completion = 500
+    assert (await ends(made, flow=IDLE)).code == "gpu-out-of-memory"
+
+
+async def test_findings_tell_what_the_log_took_on_in_the_window(folder, runtime, server, launch_plan):
+    spoils = signature(
+        "jit", r"start build \[(\w+)\]", kind="warning", needs="raise to invalidates when the line lies inside the measured window"
+    )
+    untuned = signature("untuned", "not found tuned config", kind="invalidates")
+    plan = launch_plan(server(env={"THE_TOKEN": "hunter2-of-the-test"}))
+    async with start_engine("test", plan, runtime=runtime, folder=folder, signatures=(spoils, untuned)) as engine:
+        append(engine.log, "start build [module_a]\nnot found tuned config\n")
+        line = engine.log_line()
+        append(engine.log, "start build [module_b] for hunter2-of-the-test\n" * 3)
+        found = engine.log_findings(line)
+    assert [(one.id, one.kind, one.in_window) for one in found] == [("untuned", "invalidates", False), ("jit", "invalidates", True)]
+    assert found[1].text.startswith("start build [module_b] for ")
+    assert "hunter2" not in found[1].text
+    assert found[1].line == line + 1
+
+
+def append(path, text):
+    with path.open("a") as file:
+        file.write(text)
