@@ -92,7 +92,7 @@ def mounts(plan: LaunchPlan, process: ProcessPlan, place: Place, options: Contai
 def _environment(plan: LaunchPlan, process: ProcessPlan, place: Place, options: ContainerOptions) -> Iterator[str]:
     """Yield the variables: plain ones with their values, secrets and what this machine's environment gives by name alone."""
     secret = secret_variables(process)
-    handed_on = (*place.inherited, *((plan.api_key_env,) if plan.api_key_env else ()), *options.pass_env, *secret)
+    handed_on = (*place.inherited, *((plan.api_key_env,) if plan.api_key_env else ()), *options.inherit_env, *secret)
     yield from _each("--env", (f"{name}={process.env[name].value}" for name in sorted(process.env.keys() - secret.keys())))
     yield from _each("--env", (name for name in dict.fromkeys(handed_on) if name in secret or name not in process.env))
 

@@ -68,7 +68,7 @@ class ContainerOptions(OptionsModel):
     mounts: list[Annotated[str, AfterValidator(_check_mount)]] = Field(default_factory=list)
     """More of this machine's files: "/SOURCE", "/SOURCE:/TARGET" or "/SOURCE:/TARGET:rw"; read-only without ":rw". The model's path, and
     scripts in prepare, are always there."""
-    pass_env: list[Annotated[str, AfterValidator(_check_variable)]] = Field(default_factory=list)
+    inherit_env: list[Annotated[str, AfterValidator(_check_variable)]] = Field(default_factory=list)
     """Variables of this machine's environment that the engine needs too, for instance ["HF_TOKEN"]; their values are on no command line."""
     cap_add: list[Text] = Field(default_factory=lambda: ["SYS_PTRACE"])
     """Capabilities to add."""

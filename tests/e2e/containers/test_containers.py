@@ -126,7 +126,7 @@ def test_what_a_killed_ixbench_leaves_is_removed_by_the_next(shell, tool, monkey
 
 def test_a_kept_engine_has_its_variables_and_stays_until_the_user_ends_it_as_told(shell, tool):
     env = '[deployment.env]\nMY_TOKEN = "s3cr3t-value"\nPLAIN = "a b"\n'
-    write(shell, tool, run="keep_engine = true", pass_env='["PASSED_ON"]', deployment=env)
+    write(shell, tool, run="keep_engine = true", inherit_env='["PASSED_ON"]', deployment=env)
     done = shell.run("run", "campaign.toml", PASSED_ON="handed on")
     launch = launch_of(done.results)
     (name,) = tool.containers()

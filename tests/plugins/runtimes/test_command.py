@@ -49,7 +49,7 @@ def test_a_secret_goes_by_its_name_alone(plan, place, variable):
 def test_variables_of_this_machine_are_handed_on_by_name_and_never_over_planned_ones(plan, place, variable):
     process = ProcessPlan(name="server", argv=("serve",), env={"HF_HOME": variable("/models")})
     launch = plan(process, api_key_env="SERVER_KEY")
-    assert values(argv(DOCKER, launch, place(pass_env=["HF_HOME", "HF_TOKEN"])), "--env") == [
+    assert values(argv(DOCKER, launch, place(inherit_env=["HF_HOME", "HF_TOKEN"])), "--env") == [
         *("HF_HOME=/models", "IXBENCH_LAUNCH", "SERVER_KEY", "HF_TOKEN"),
     ]
 

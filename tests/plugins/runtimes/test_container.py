@@ -141,7 +141,7 @@ def test_defaults_of_the_two_tools():
         {"mounts": ["~other/models"]},
         {"mounts": ["/a:b"]},
         {"mounts": ["/a:/b:x"]},
-        {"pass_env": ["HF_TOKEN=1"]},
+        {"inherit_env": ["HF_TOKEN=1"]},
         {"command": []},
         {"pull": "always"},
         {"ulimits": {"nofile": True}},
