@@ -134,15 +134,25 @@ def _cache_hits(metrics: Metrics) -> float | None:
 
 
 def _between(rung: LadderRung, shares: list[float | None]) -> float | None:
-    """Return the share at the rung: the one point's own, or between two points linear in the speed; None where a point does not tell."""
-    known = [share for share in shares if share is not None]
-    if not known or len(known) < len(shares):
+    """Return the share at the rung: the one point's own, or between two points linear in the speed; None where a point does not tell.
+
+    With repeats it is the mean of theirs.
+    """
+    if not shares or any(share is None for share in shares):
         return None
-    if len(known) == 1 or rung.at_tok_s_user is None:
-        return known[0]
-    slow, fast = rung.evidence[0].tok_s_user, rung.evidence[1].tok_s_user
-    weight = (rung.at_tok_s_user - slow) / (fast - slow)
-    return known[0] + (known[1] - known[0]) * weight
+    by_repeat: dict[int, list[tuple[float, float]]] = {}
+    for point, share in zip(rung.evidence, shares, strict=True):
+        by_repeat.setdefault(point.repeat, []).append((point.tok_s_user, share or 0.0))
+    found = [_at(rung.target, points) for points in by_repeat.values()]
+    return sum(found) / len(found)
+
+
+def _at(speed: float, points: list[tuple[float, float]]) -> float:
+    """Return what one or two (speed, share) points say at a speed."""
+    if len(points) == 1:
+        return points[0][1]
+    (slow, low), (fast, high) = points
+    return low + (high - low) * (speed - slow) / (fast - slow)
 
 
 def _basis_note(rung: LadderRung) -> str:

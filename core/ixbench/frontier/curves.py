@@ -39,6 +39,8 @@ class LadderCurve:
     members: tuple[RatedPoint, ...]
     """Its usable points, those without a speed or a rate included."""
     usd_per_gpu_hour: float | None
+    repeats: int = 1
+    """How often each of its points was to be measured."""
 
     @property
     def engine(self) -> str:
@@ -87,12 +89,20 @@ class LadderCurve:
             dates=tuple(point.date for point in self.rated),
             points=tuple((point.tok_s_user or 0.0, point.tok_s_gpu or 0.0) for point in self.rated),
             usd_per_gpu_hour=self.usd_per_gpu_hour,
+            repeats=self._repeats(),
         )
+
+    def _repeats(self) -> tuple[tuple[int, ...], ...]:
+        """Return the positions in `rated` of the points of each repeat; empty where there is only one."""
+        if self.repeats == 1:
+            return ()
+        numbers = [point.result.identity.repeat for point in self.rated]
+        return tuple(tuple(i for i, found in enumerate(numbers) if found == number) for number in range(1, self.repeats + 1))
 
     @cached_property
     def points(self) -> tuple[CurvePoint, ...]:
-        """All members, with the frontier marked."""
-        knots = {self.rated[i].id for i in self.readable.knots.index}
+        """All members, with the frontier marked; with repeats, that of each repeat."""
+        knots = {self.rated[i].id for knots in self.readable.frontiers for i in knots.index}
         return tuple(
             CurvePoint(id=point.id, x=point.tok_s_user, y=point.tok_s_gpu, on_frontier=point.id in knots) for point in self.members
         )
@@ -113,6 +123,7 @@ class LadderCurve:
             "evidence": self.evidence,
             "origin": self.origin,
             "date": self.readable.date,
+            "repeats": self.repeats,
             "points": [asdict(point) for point in self.points],
         }
 
@@ -160,4 +171,5 @@ def _curve(key: str, group: list[RatedPoint], tier: str | None) -> LadderCurve:
     else:
         members = [point for point in group if point.date == newest.started[:10]]
     price = next((quote.usd_per_gpu_hour for quote in newest.quotes if quote.tier == tier), None)
-    return LadderCurve(key=key, members=tuple(members), usd_per_gpu_hour=price)
+    repeats = max(max(point.run.repeats, point.result.identity.repeat) for point in members)
+    return LadderCurve(key=key, members=tuple(members), usd_per_gpu_hour=price, repeats=repeats)

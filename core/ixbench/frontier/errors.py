@@ -14,10 +14,12 @@ FrontierCode = Literal[
     "bad_mode",
     "bad_rate",
     "bad_price",
+    "bad_power",
     "no_price",
     "bad_gpu_count",
     "output_exceeds_total",
     "cached_exceeds_input",
+    "too_few_repeats",
 ]
 
 
@@ -33,6 +35,16 @@ class FrontierError(IxbenchError, ValueError):
 def positive(value: float) -> bool:
     """Say whether a value is a finite number above zero."""
     return math.isfinite(value) and value > 0
+
+
+def checked_rate(tok_s_gpu: float) -> float:
+    """Return a rate by which something is divided.
+
+    :raises FrontierError: bad_rate unless it is a finite number above zero.
+    """
+    if not positive(tok_s_gpu):
+        raise FrontierError("bad_rate", f"{tok_s_gpu} is no rate; it must be a finite number of tok/s/GPU above zero")
+    return tok_s_gpu
 
 
 def checked_choice(value: str, allowed: tuple[str, ...], what: str) -> str:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ixbench.frontier.comparable import mismatches
 from ixbench.frontier.curves import curves_of
 from ixbench.frontier.errors import FrontierError
-from ixbench.frontier.ladder_values import BestLatency, Ladder, LadderRung, LeftOut, Peak, RungPoint
+from ixbench.frontier.format import Seconds
+from ixbench.frontier.ladder_values import BestLatency, Ladder, LadderRung, LeftOut, Peak, RungPoint, RungRepeats, RungRunnerUp
 from ixbench.frontier.notes import notes_on
-from ixbench.frontier.points import median_s, usable_points
+from ixbench.frontier.points import median_s, operating_points, usable_points
 from ixbench.frontier.select import in_scope, select
+from ixbench.frontier.student import half_width
 from ixbench.model.errors import Fault, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ixbench.frontier.curves import LadderCurve
     from ixbench.frontier.points import RatedPoint
-    from ixbench.frontier.select import Selection
+    from ixbench.frontier.repeats import Repeats
+    from ixbench.frontier.rung import Read
+    from ixbench.frontier.select import RunnerUp
     from ixbench.model.run import ReportSettings, RunView
 
-__all__ = ["BestLatency", "Ladder", "LadderRung", "LeftOut", "Peak", "RungPoint", "build_ladder"]
+__all__ = ["BestLatency", "Ladder", "LadderRung", "LeftOut", "Peak", "RungPoint", "RungRepeats", "RungRunnerUp", "build_ladder"]
 
 FASTEST_TPOT_S = 0.0001
 """A median TPOT below it is a unit error, not an engine."""
@@ -77,7 +82,8 @@ def _build(runs: Sequence[RunView], stamped: tuple[str, ...]) -> Ladder:
         primary=next((rung for rung in rungs if rung.target == settings.primary), None) or read(settings.primary),
         curves=curves,
         peak=_peak(points),
-        configs=len(points),
+        configs=len(operating_points(points)),
+        repeats=max(run.repeats for run in runs),
         engines=tuple(sorted({point.result.identity.engine for point in points})),
         precisions=tuple(sorted({point.result.identity.precision for point in points if point.result.identity.precision})),
         dates=tuple(sorted({point.date for point in points})),
@@ -103,9 +109,11 @@ def _reader(curves: tuple[LadderCurve, ...], settings: ReportSettings) -> Callab
         fastest = max(speeds, default=None) if chosen.fastest is None else chosen.fastest
         slowest = chosen.slowest
         if chosen.curve is None or chosen.read is None:
-            return LadderRung(target=target, status=chosen.status, fastest_tok_s_user=fastest, slowest_tok_s_user=slowest)
+            partly = tuple(_repeats(by_key[curve.key], repeats) for curve, repeats in chosen.partly)
+            return LadderRung(target=target, status=chosen.status, fastest_tok_s_user=fastest, slowest_tok_s_user=slowest, partly=partly)
         curve = by_key[chosen.curve.key]
-        evidence = _evidence(curve, chosen)
+        assert chosen.repeats is not None
+        evidence = _evidence(curve, chosen.read)
         return LadderRung(
             target=target,
             status=chosen.status,
@@ -122,14 +130,16 @@ def _reader(curves: tuple[LadderCurve, ...], settings: ReportSettings) -> Callab
             curve=curve.key,
             evidence=evidence,
             two_knots=chosen.read.two_knots,
-            bracket=(evidence[-1].tok_s_user - evidence[0].tok_s_user) / target if len(evidence) > 1 else None,
+            bracket=_bracket(curve, chosen.repeats, target),
+            repeats=_repeats(curve, chosen.repeats),
+            runner_up=_runner_up(by_key[chosen.runner_up.curve.key], chosen.runner_up) if chosen.runner_up else None,
+            partly=tuple(_repeats(by_key[partly.key], repeats) for partly, repeats in chosen.partly),
         )
 
     return read
 
 
-def _evidence(curve: LadderCurve, chosen: Selection) -> tuple[RungPoint, ...]:
-    indices = chosen.read.evidence if chosen.read else ()
+def _evidence(curve: LadderCurve, read: Read) -> tuple[RungPoint, ...]:
     return tuple(
         RungPoint(
             point=point.id,
@@ -143,8 +153,57 @@ def _evidence(curve: LadderCurve, chosen: Selection) -> tuple[RungPoint, ...]:
             rate=point.result.identity.rate,
             tok_s_user=x,
             tok_s_gpu=y,
+            repeat=point.repeat,
         )
-        for point, (x, y) in ((curve.rated[i], curve.readable.points[i]) for i in indices)
+        for point, (x, y) in ((curve.rated[i], curve.readable.points[i]) for i in read.evidence)
+    )
+
+
+def _bracket(curve: LadderCurve, repeats: Repeats, target: float) -> float | None:
+    """Return the distance of the neighbours as a share of the target, the largest of all repeats; None where none was read between two."""
+    speeds = [[curve.readable.points[i][0] for i in read.evidence] for read in repeats.reads]
+    return max(((found[-1] - found[0]) / target for found in speeds if len(found) > 1), default=None)
+
+
+def _repeats(curve: LadderCurve, repeats: Repeats) -> RungRepeats:
+    return RungRepeats(
+        curve=curve.key,
+        engine=curve.engine,
+        runs=repeats.runs,
+        reached=repeats.reached,
+        tok_s_gpu=tuple(read.value for read in repeats.reads),
+        half_width_tok_s_gpu=repeats.half_width,
+        neighbours_half_width_tok_s_gpu=_neighbours(curve, repeats),
+    )
+
+
+def _neighbours(curve: LadderCurve, repeats: Repeats) -> float | None:
+    """Return the larger half width of the rates of the operating points that a read between two rests on."""
+    if repeats.status != "interpolated" or repeats.half_width is None:
+        return None
+    used = {curve.rated[i].operating_point for read in repeats.reads for i in read.evidence}
+    widths = [
+        half_width([point.tok_s_gpu for point in group if point.tok_s_gpu is not None])
+        for group in operating_points(curve.rated)
+        if group[0].operating_point in used
+    ]
+    return max((width for width in widths if width is not None), default=None)
+
+
+def _runner_up(curve: LadderCurve, found: RunnerUp) -> RungRunnerUp:
+    assert found.read.value is not None
+    difference = found.difference
+    return RungRunnerUp(
+        curve=curve.key,
+        engine=curve.engine,
+        precision=curve.precision,
+        points=tuple(point.point for point in _evidence(curve, found.read)),
+        tok_s_gpu=found.read.value,
+        usd_per_mtok=found.usd_per_mtok,
+        repeats=_repeats(curve, found.repeats),
+        difference=difference.difference if difference else None,
+        margin=difference.margin if difference else None,
+        distinguishable=difference.distinguishable if difference else None,
     )
 
 
@@ -161,17 +220,29 @@ def _left_out(runs: Sequence[RunView], usable: Sequence[RatedPoint], kept: Seque
 
 
 def _peak(points: Sequence[RatedPoint]) -> Peak | None:
-    rated = [(point.tok_s_gpu, point.tok_s_user, point) for point in points if point.tok_s_gpu is not None and point.tok_s_user is not None]
+    """Return the highest rate; of an operating point with repeats the mean, since the luckiest repeat is no peak."""
+    rated = [point for point in points if point.tok_s_gpu is not None and point.tok_s_user is not None]
     if not rated:
         return None
-    tok_s_gpu, tok_s_user, point = max(rated, key=lambda row: row[:2])
-    return Peak(tok_s_gpu=tok_s_gpu, tok_s_user=tok_s_user, point=point.id, engine=point.result.identity.engine)
+    means = [
+        (_mean(point.tok_s_gpu for point in group), _mean(point.tok_s_user for point in group), group[0])
+        for group in operating_points(rated)
+    ]
+    tok_s_gpu, tok_s_user, point = max(means, key=lambda row: row[:2])
+    return Peak(tok_s_gpu=tok_s_gpu, tok_s_user=tok_s_user, point=point.operating_point, engine=point.result.identity.engine)
 
 
 def _best(points: Sequence[RatedPoint], name: str, credible: Callable[[float], bool]) -> BestLatency | None:
-    medians = ((median_s(point, name), point.id) for point in points)
-    rows = [(s, point) for s, point in medians if s is not None and credible(s)]
+    """Return the smallest median of a latency; of an operating point with repeats the mean of their medians."""
+    groups = [(group[0].operating_point, [median_s(point, name) for point in group]) for group in operating_points(points)]
+    medians = [(_mean(found), point) for point, found in groups if any(s is not None for s in found)]
+    rows = [(s, point) for s, point in medians if credible(s)]
     if not rows:
         return None
     s, point = min(rows, key=lambda row: row[0])
-    return BestLatency(s=s, point=point)
+    return BestLatency(s=Seconds(s), point=point)
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return known[0] if len(known) == 1 else math.fsum(known) / len(known)

@@ -35,6 +35,53 @@ class RungPoint:
     rate: float | None
     tok_s_user: float
     tok_s_gpu: float
+    repeat: int = 1
+    """Which measurement of its operating point it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungRepeats:
+    """What the repeats of one curve say at a rung."""
+
+    curve: str
+    """Its key."""
+    engine: str
+    runs: int
+    """How often each point was to be measured."""
+    reached: int
+    """In how many of these the rung is reached; the rung has a value only where it is all of them."""
+    tok_s_gpu: tuple[float | None, ...]
+    """What each says, in order."""
+    half_width_tok_s_gpu: float | None
+    """Half of the mean's 95 % interval, t x s / sqrt(runs); None with one run, or where there is no mean."""
+    neighbours_half_width_tok_s_gpu: float | None = None
+    """The larger half width of the two operating points that a read between two rests on; its own interval is at least as wide."""
+
+    @property
+    def uncertainty_tok_s_gpu(self) -> float | None:
+        """Half of the interval to print."""
+        known = [width for width in (self.half_width_tok_s_gpu, self.neighbours_half_width_tok_s_gpu) if width is not None]
+        return max(known) if self.half_width_tok_s_gpu is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungRunnerUp:
+    """The curve that would answer for a rung without the winner."""
+
+    curve: str
+    """Its key."""
+    engine: str
+    precision: str | None
+    points: tuple[str, ...]
+    tok_s_gpu: float
+    usd_per_mtok: float | None
+    repeats: RungRepeats
+    difference: float | None
+    """Winner less runner-up in what the policy compares: tok/s/GPU, or USD per million tokens under `min_cost`."""
+    margin: float | None
+    """A difference of at most this is explained by the spread of the repeats (Welch's test, 95 %)."""
+    distinguishable: bool | None
+    """Whether the difference is larger; None where one of the two has a single run, which tells nothing of its spread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +98,7 @@ class LadderRung:
     engine: str | None = None
     precision: str | None = None
     points: tuple[str, ...] = ()
-    """Ids of the one or two points that the value rests on."""
+    """Ids of the one or two points that the value rests on, of each repeat."""
     deployments: tuple[str, ...] = ()
     """Names of their deployments, in the same order."""
     settings: tuple[Mapping[str, Scalar], ...] = ()
@@ -69,7 +116,13 @@ class LadderRung:
     two_knots: bool = False
     """A Steffen read of a curve with two knots, which is not a straight line."""
     bracket: float | None = None
-    """Distance of the two neighbours as a share of the target; above 0.5 they say little about it."""
+    """Distance of the two neighbours as a share of the target, of several repeats the largest; above 0.5 they say little about it."""
+    repeats: RungRepeats | None = None
+    """What each repeat of the winner says; None where no curve has a value."""
+    runner_up: RungRunnerUp | None = None
+    """None where no other curve competes."""
+    partly: tuple[RungRepeats, ...] = ()
+    """Curves that reach the rung in some of their repeats only: they have no mean here and do not compete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +189,9 @@ class Ladder:
     peak: Peak | None
     """Like the figures below over all usable points, whatever the scope."""
     configs: int
-    """Number of operating points."""
+    """Number of operating points, repeats not counted."""
+    repeats: int
+    """How often each point was to be measured, of several runs the most."""
     engines: tuple[str, ...]
     precisions: tuple[str, ...]
     dates: tuple[str, ...]
@@ -172,6 +227,7 @@ class Ladder:
             "curves": [curve.to_json() for curve in self.curves],
             "peak": asdict(self.peak) if self.peak else None,
             "configs": self.configs,
+            "repeats": self.repeats,
             "engines": list(self.engines),
             "precisions": list(self.precisions),
             "dates": list(self.dates),

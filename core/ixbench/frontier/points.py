@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from ixbench.frontier.errors import FrontierError, positive
 from ixbench.frontier.format import Seconds
+from ixbench.model.point import repeat_suffix
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ixbench.model.result import Metrics, PointResult
     from ixbench.model.run import RunView
@@ -36,6 +37,16 @@ class RatedPoint:
     def date(self) -> str:
         """ISO date of its run."""
         return self.run.started[:10]
+
+    @property
+    def repeat(self) -> int:
+        """Which measurement of its operating point it is, from 1."""
+        return self.result.identity.repeat
+
+    @property
+    def operating_point(self) -> str:
+        """Its id on the ladder without the number of its repeat."""
+        return self.id.removesuffix(repeat_suffix(self.repeat))
 
 
 def part(metrics: Metrics, name: str, key: str) -> float | None:
@@ -78,3 +89,11 @@ def usable_points(runs: Sequence[RunView], axis: str) -> tuple[RatedPoint, ...]:
         for point in run.points
         if point.usable
     )
+
+
+def operating_points(points: Iterable[RatedPoint]) -> tuple[tuple[RatedPoint, ...], ...]:
+    """Return the points by what was measured: each with its repeats, in order."""
+    groups: dict[str, list[RatedPoint]] = {}
+    for point in points:
+        groups.setdefault(point.operating_point, []).append(point)
+    return tuple(map(tuple, groups.values()))

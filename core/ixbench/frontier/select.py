@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from ixbench.frontier.cost import usd_per_mtok
 from ixbench.frontier.errors import FrontierError, checked_choice
-from ixbench.frontier.rung import Knots
+from ixbench.frontier.repeats import read_repeats
+from ixbench.frontier.rung import Knots, Read
+from ixbench.frontier.student import FEWEST, compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ixbench.frontier.curve import PlanePoint
-    from ixbench.frontier.rung import Read
+    from ixbench.frontier.repeats import Repeats
+    from ixbench.frontier.student import Difference
     from ixbench.model.run import Interpolation, RangePolicy, SelectionPolicy
 
 POLICIES: tuple[SelectionPolicy, ...] = ("max_throughput", "min_cost", "priority")
@@ -45,18 +48,48 @@ class Curve:
     """ISO date of each point; empty: all have the curve's."""
     usd_per_gpu_hour: float | None = None
     """None = no price is known."""
+    repeats: tuple[tuple[int, ...], ...] = ()
+    """Positions of the points of each repeat, one without usable points included; empty: every point was measured once."""
 
     @cached_property
-    def knots(self) -> Knots:
-        """The frontier, ready for reading.
+    def frontiers(self) -> tuple[Knots, ...]:
+        """The frontier of each repeat, ready for reading; never one of several repeats together.
 
         :raises FrontierError: bad_point.
         """
-        return Knots.of(self.points)
+        if not self.repeats:
+            return (Knots.of(self.points),)
+        found = []
+        for members in self.repeats:
+            knots = Knots.of([self.points[i] for i in members])
+            found.append(replace(knots, index=tuple(members[i] for i in knots.index)))
+        return tuple(found)
+
+    @property
+    def slowest(self) -> float | None:
+        """Speed from which on the frontiers of all repeats can be read; None without points."""
+        return max((knots.x[0] for knots in self.frontiers if knots.x), default=None)
+
+    @property
+    def fastest(self) -> float | None:
+        """Speed up to which they can."""
+        return min((knots.x[-1] for knots in self.frontiers if knots.x), default=None)
 
     def newest(self, indices: Sequence[int]) -> str:
         """Return the newest date of the given points."""
         return max((self.dates[i] for i in indices), default=self.date) if self.dates else self.date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerUp:
+    """The curve that would have won without the winner."""
+
+    curve: Curve
+    read: Read
+    usd_per_mtok: float | None
+    repeats: Repeats
+    difference: Difference | None
+    """Winner less runner-up in what the policy compares: rates, or costs under `min_cost`; None where one has a single run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +106,18 @@ class Selection:
     """Speed at which the competing frontiers begin; of a rung below the range, where those begin that it lies below."""
     fastest: float | None = None
     """Speed at which the competing frontiers end."""
+    repeats: Repeats | None = None
+    """What each repeat of the winner says."""
+    runner_up: RunnerUp | None = None
+    """Of the curves that compete on equal terms with the winner; None where there is no other."""
+    partly: tuple[tuple[Curve, Repeats], ...] = ()
+    """Curves that some of their repeats bring to the rung and others don't: they have no mean there and don't compete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
     curve: Curve
+    repeats: Repeats
     read: Read
     value: float
     usd: float | None
@@ -110,6 +150,7 @@ def select(
 ) -> Selection:
     """Read every curve in scope at the rung and return the winner.
 
+    A curve with repeats is read once for each, and the mean of the reads competes, if every repeat reaches the rung.
     `max_throughput` takes the largest value, `min_cost` the smallest price of a million tokens; `priority` lets only fp4 and
     fp8 compete and takes the best of the first bucket that can be read, speculative before standard and fp4 before fp8, even
     if a later one is faster. Ties go to the larger value, then the newer evidence, the newer curve and the smaller key.
@@ -123,14 +164,15 @@ def select(
         raise FrontierError("no_price", "the policy min_cost needs a price per GPU-hour, and none is known")
     if policy == "priority":
         competing = [curve for curve in competing if _bucket(curve) is not None]
-    reads = [(curve, curve.knots.read(rung, mode=mode, range_policy=range_policy)) for curve in competing]
-    candidates = [_candidate(curve, read, read.value) for curve, read in reads if read.value is not None]
+    reads = [(curve, read_repeats(curve.frontiers, rung, mode=mode, range_policy=range_policy)) for curve in competing]
+    partly = tuple((curve, repeats) for curve, repeats in reads if 0 < repeats.reached < repeats.runs)
+    candidates = [_candidate(curve, repeats, repeats.mean) for curve, repeats in reads if repeats.mean is not None]
     if not candidates:
-        statuses = {read.status for _, read in reads}
+        statuses = {repeats.status for _, repeats in reads}
         status: SelectStatus = "below_range" if "below_range" in statuses else "unreachable" if "unreachable" in statuses else "no_curve"
-        missed = [curve for curve, read in reads if read.status == status]
-        return Selection(status=status, slowest=_slowest(missed), fastest=_fastest(competing))
-    winner = _best(candidates, policy)
+        missed = [curve for curve, repeats in reads if repeats.status == status]
+        return Selection(status=status, slowest=_slowest(missed), fastest=_fastest(competing), partly=partly)
+    winner, *others = _ranked(candidates, policy)
     return Selection(
         status=winner.read.status,
         curve=winner.curve,
@@ -138,31 +180,69 @@ def select(
         usd_per_mtok=winner.usd,
         slowest=_slowest(competing),
         fastest=_fastest(competing),
+        repeats=winner.repeats,
+        runner_up=_runner_up(winner, others[0], policy) if others else None,
+        partly=partly,
     )
 
 
 def _slowest(curves: Sequence[Curve]) -> float | None:
-    return min((curve.knots.x[0] for curve in curves if curve.knots.x), default=None)
+    return min((curve.slowest for curve in curves if curve.slowest is not None), default=None)
 
 
 def _fastest(curves: Sequence[Curve]) -> float | None:
-    return max((curve.knots.x[-1] for curve in curves if curve.knots.x), default=None)
+    return max((curve.fastest for curve in curves if curve.fastest is not None), default=None)
 
 
-def _candidate(curve: Curve, read: Read, value: float) -> _Candidate:
+def _candidate(curve: Curve, repeats: Repeats, value: float) -> _Candidate:
     usd = None if curve.usd_per_gpu_hour is None else usd_per_mtok(curve.usd_per_gpu_hour, value)
-    return _Candidate(curve=curve, read=read, value=value, usd=usd)
+    return _Candidate(curve=curve, repeats=repeats, read=_one_read(repeats, value), value=value, usd=usd)
 
 
-def _best(candidates: list[_Candidate], policy: SelectionPolicy) -> _Candidate:
-    """Return the winner; the sorts are stable, so the last criterion is applied first."""
+def _one_read(repeats: Repeats, value: float) -> Read:
+    """Return the reads of all repeats as one: their mean, resting on the points of all."""
+    if repeats.runs == 1:
+        return repeats.reads[0]
+    return Read(
+        status=repeats.status,
+        value=value,
+        # What is promised holds for each repeat.
+        at_x=min((read.at_x for read in repeats.reads if read.at_x is not None), default=None),
+        evidence=tuple(i for read in repeats.reads for i in read.evidence),
+        two_knots=any(read.two_knots for read in repeats.reads),
+    )
+
+
+def _runner_up(winner: _Candidate, other: _Candidate, policy: SelectionPolicy) -> RunnerUp | None:
+    if policy == "priority" and _bucket(winner.curve) != _bucket(other.curve):
+        return None
+    one, two = _compared(winner, policy), _compared(other, policy)
+    return RunnerUp(
+        curve=other.curve,
+        read=other.read,
+        usd_per_mtok=other.usd,
+        repeats=other.repeats,
+        difference=compare(one, two) if min(len(one), len(two)) >= FEWEST else None,
+    )
+
+
+def _compared(candidate: _Candidate, policy: SelectionPolicy) -> tuple[float, ...]:
+    """Return what each repeat says in the quantity by which the policy chooses."""
+    price = candidate.curve.usd_per_gpu_hour
+    if policy == "min_cost" and price is not None:
+        return tuple(usd_per_mtok(price, value) for value in candidate.repeats.values)
+    return candidate.repeats.values
+
+
+def _ranked(candidates: list[_Candidate], policy: SelectionPolicy) -> list[_Candidate]:
+    """Return the candidates, the winner first; the sorts are stable, so the last criterion is applied first."""
     ranked = sorted(candidates, key=lambda c: c.curve.key)
     ranked.sort(key=lambda c: (c.value, c.curve.newest(c.read.evidence), c.curve.date), reverse=True)
     if policy == "min_cost":
         ranked.sort(key=_usd)
     elif policy == "priority":
         ranked.sort(key=lambda c: _bucket(c.curve) or 0)
-    return ranked[0]
+    return ranked
 
 
 def _usd(candidate: _Candidate) -> float:

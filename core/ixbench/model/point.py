@@ -24,6 +24,11 @@ class Load:
         return f"c{self.concurrency}" if self.concurrency is not None else f"r{self.rate:g}"
 
 
+def repeat_suffix(repeat: int) -> str:
+    """Return what a repeat appends to the id of its operating point: nothing for the first, then -rep2, -rep3, ..."""
+    return f"-rep{repeat}" if repeat > 1 else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """One measurement to make."""
@@ -41,6 +46,8 @@ class Point:
     """Matrix settings."""
     seconds: float | None = None
     """Estimate; None = unknown."""
+    repeat: int = 1
+    """Which measurement of the same operating point it is, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

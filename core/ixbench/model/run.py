@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ixbench.model.price import Quote, Sku
     from ixbench.model.result import Evidence, PointResult
 
@@ -58,6 +57,13 @@ class RunView:
     """The campaign with secrets redacted."""
     machine: Mapping[str, object] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def repeats(self) -> int:
+        """How often each point was to be measured, `[run] repeats`; 1 where the campaign is not known."""
+        table = self.campaign.get("run")
+        asked = table.get("repeats", 1) if isinstance(table, Mapping) else 1
+        return asked if isinstance(asked, int) and asked > 0 else 1
 
     @property
     def missing(self) -> tuple[str, ...]:
