@@ -188,5 +188,7 @@ def _redact_value(value: Any) -> Any:  # noqa: ANN401 - TOML values have any sha
     if isinstance(value, dict):
         return redact_table(value)
     if isinstance(value, list | tuple):
-        return [_redact_value(item) for item in value]
+        # A list of texts may be a command line, or a part of one.
+        texts = all(isinstance(item, str) for item in value)
+        return list(redact_argv(value)) if texts else [_redact_value(item) for item in value]
     return value

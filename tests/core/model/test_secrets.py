@@ -137,3 +137,11 @@ def test_without_values_only_the_form_tells():
 def test_a_known_value_never_survives(secret, around):
     text = Redactor([secret]).text(f"{around}{secret}{around}")
     assert secret.strip() not in text or secret.strip().lower() in {"default", "disabled"}
+
+
+def test_secrets_in_a_list_of_arguments_are_hidden():
+    table = {"extra_args": ["--env", "HF_TOKEN=abcdef", "--env", "HF_HOME=/m", "--api-key", "k"], "inherit_env": ["HF_TOKEN", "HF_HOME"]}
+    assert redact_table(table) == {
+        "extra_args": ["--env", f"HF_TOKEN={HIDDEN}", "--env", "HF_HOME=/m", "--api-key", HIDDEN],
+        "inherit_env": ["HF_TOKEN", "HF_HOME"],
+    }
