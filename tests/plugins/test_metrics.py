@@ -8,6 +8,7 @@ import pytest
 from ixbench.host.load import load_host
 from ixbench.measure.point import measure
 from ixbench.model.engine_metrics import EngineWindow
+from ixbench.model.sample import Sample
 from ixbench.testing.records import sample_measurement, sample_record
 from ixbench_plugins.metrics import METRICS
 
@@ -20,6 +21,7 @@ COUNTS = ["input_tokens", "output_tokens", "cached_tokens"]
 RATES = ["throughput_tok_s_gpu", "throughput_tok_s"]
 NUMBERS = ["span_s", "requests_per_s", "concurrency_mean", "failed_share", "length_error_share", "bundled_share", "ttft_bound_share"]
 COUNTED = ["preemption_count", "kv_usage_max_share", "requests_running_max", "requests_waiting_max"]
+ENERGY = ["power_w_gpu", "joules_per_token", "provisioned_joules_per_token", "provisioned_tok_s_mw"]
 
 
 def ten(**changes):
@@ -55,12 +57,12 @@ def test_every_metric_says_what_it_is():
 
 
 def test_the_shapes_of_point_json(metrics):
-    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *NUMBERS, *COUNTED, "cache_hit_share", "acceptance_length"}
+    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *NUMBERS, *COUNTED, *ENERGY, "cache_hit_share", "acceptance_length"}
     for name in SUMMARIES:
         assert metrics[name] is None or list(metrics[name]) == PARTS, name
     for name in COUNTS:
         assert list(metrics[name]) == [*PARTS, "sum"], name
-    for name in RATES:
+    for name in [*RATES, *ENERGY[1:]]:
         assert list(metrics[name]) == ["total", "input", "output", "computed"], name
     assert list(metrics["cache_hit_share"]) == ["measured", "theoretical", "server", "external"]
     assert list(metrics["acceptance_length"]) == ["configured", "realised", "per_chunk"]
@@ -87,7 +89,10 @@ def test_percentiles_are_those_of_the_time_and_speeds_their_reciprocals(metrics)
 
 
 def test_without_gpus_only_the_per_gpu_figures_are_null():
-    metrics = measure(ten(gpus=None), METRICS)
+    metrics = measure(ten(gpus=None, all_in_kw=2.0, read_samples=powered(1, 500)), METRICS)
+    assert metrics["power_w_gpu"] is None
+    for name in ENERGY[1:]:
+        assert set(metrics[name].values()) == {None}
     assert metrics["throughput_tok_s_gpu"] == {"total": None, "input": None, "output": None, "computed": None}
     assert metrics["throughput_tok_s"]["total"] == pytest.approx(20200 / 1.501)
 
@@ -97,6 +102,48 @@ def test_nothing_measured_is_null_throughout_never_zero():
     values = [part for value in metrics.values() for part in (value.values() if isinstance(value, dict) else [value])]
     assert values
     assert set(values) == {None}
+
+
+def powered(gpus, watts):
+    """Return what reads the samples of so many GPUs that took this all the time."""
+    moments = [round(second * 1e9) for second in range(-1, 4)]
+    samples = [
+        Sample(ns=ns, source="amd", name="power_w", value=watts, labels={"gpu": str(gpu)}) for gpu in range(gpus) for ns in moments
+    ]
+    return lambda names: [sample for sample in samples if sample.name in names]
+
+
+def test_measured_energy_is_that_of_all_gpus_for_each_class_of_tokens():
+    metrics = measure(ten(start_ns=0, end_ns=2 * 10**9, read_samples=powered(8, 500)), METRICS)
+    assert metrics["power_w_gpu"] == pytest.approx(500)
+    joules = 8 * 500 * 2
+    assert metrics["joules_per_token"] == pytest.approx(
+        {"total": joules / 20200, "input": joules / 20000, "output": joules / 200, "computed": joules / 5200}
+    )
+    assert set(metrics["provisioned_joules_per_token"].values()) == {None}, "no book provisions this machine"
+
+
+def test_energy_that_is_not_valid_gives_no_figure():
+    metrics = measure(ten(start_ns=0, end_ns=2 * 10**9, read_samples=powered(7, 500)), METRICS)
+    assert metrics["power_w_gpu"] is None
+    assert set(metrics["joules_per_token"].values()) == {None}
+
+
+def test_provisioned_energy_follows_from_the_book_and_the_rates_alone():
+    metrics = measure(ten(all_in_kw=2.0), METRICS)
+    rates = metrics["throughput_tok_s_gpu"]
+    assert metrics["provisioned_joules_per_token"] == pytest.approx({name: 2000 / rate for name, rate in rates.items()})
+    assert metrics["provisioned_tok_s_mw"] == pytest.approx({name: 500 * rate for name, rate in rates.items()})
+    assert metrics["power_w_gpu"] is None
+
+
+def test_tokens_that_there_are_none_of_have_no_energy():
+    records = [sample_record(usage_input=0, usage_cached=0)]
+    changes = {"gpus": 1, "all_in_kw": 1.0, "start_ns": 0, "end_ns": 10**9, "read_samples": powered(1, 100)}
+    metrics = measure(sample_measurement(records, **changes), METRICS)
+    for name in ENERGY[1:]:
+        assert metrics[name]["input"] is None
+        assert metrics[name]["total"] == metrics[name]["output"] > 0
 
 
 def test_failures_enter_no_latency_and_no_rate():

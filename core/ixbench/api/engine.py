@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api._lazy import lazy
 from ixbench.host.contracts.book import Checkup, DetectedGpu, GpuHolder, GpuMemory, HardwareBook, PriceBook
-from ixbench.host.contracts.collector import Collector, CollectorTarget, CounterReader, Sampler
+from ixbench.host.contracts.collector import Collector, CollectorTarget, CounterReader, FinishingSampler, Sampler
 from ixbench.host.contracts.engine import Capabilities, Engine, EngineAdapter, RequestSpec, Simulation, StreamQuirks
 from ixbench.host.contracts.runtime import Ask, CannotRunError, CommandOutput, Place, Runtime
 from ixbench.host.recipes import launch_notes, load_recipes
@@ -92,6 +92,7 @@ __all__ = [
     "Failure",
     "Fault",
     "Finding",
+    "FinishingSampler",
     "FlagRule",
     "GpuHolder",
     "GpuMemory",

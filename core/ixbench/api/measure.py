@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING
 from ixbench.api._lazy import lazy
 from ixbench.measure.definition import Check, Measurement, Metric
 from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, FAILURE_KINDS, Chunk, Chunks, RequestRecord
-from ixbench.model.result import Accounting, Failure, Metrics, MetricValue, Reason
+from ixbench.model.result import Accounting, EnergyReading, Failure, Metrics, MetricValue, Reason
 from ixbench.model.signature import LogFinding
 
 if TYPE_CHECKING:
+    from ixbench.frontier.power import energy_usd_per_mtok, gpus_per_mw, measured_j_per_token, provisioned_j_per_token, provisioned_tok_s_mw
     from ixbench.measure.percentile import invert, percentile, summarise, thin
-    from ixbench.measure.point import TokenSums, accounting, chunk_tokens, failed_share, length_error, span_s, token_sums, window_s
+    from ixbench.measure.point import (
+        TokenSums,
+        accounting,
+        chunk_tokens,
+        failed_share,
+        length_error,
+        span_s,
+        token_sums,
+        window_s,
+    )
     from ixbench.measure.request import RequestTable, RequestTimes, request_times
 
 __all__ = [
@@ -26,6 +36,7 @@ __all__ = [
     "Check",
     "Chunk",
     "Chunks",
+    "EnergyReading",
     "Failure",
     "LogFinding",
     "Measurement",
@@ -39,10 +50,15 @@ __all__ = [
     "TokenSums",
     "accounting",
     "chunk_tokens",
+    "energy_usd_per_mtok",
     "failed_share",
+    "gpus_per_mw",
     "invert",
     "length_error",
+    "measured_j_per_token",
     "percentile",
+    "provisioned_j_per_token",
+    "provisioned_tok_s_mw",
     "request_times",
     "span_s",
     "summarise",
@@ -52,6 +68,13 @@ __all__ = [
 ]
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "ixbench.frontier.power": (
+        "energy_usd_per_mtok",
+        "gpus_per_mw",
+        "measured_j_per_token",
+        "provisioned_j_per_token",
+        "provisioned_tok_s_mw",
+    ),
     "ixbench.measure.percentile": ("invert", "percentile", "summarise", "thin"),
     "ixbench.measure.point": (
         "TokenSums",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ixbench.frontier.errors import FrontierError, positive
+from ixbench.frontier.errors import FrontierError, checked_rate, positive
 from ixbench.frontier.gpus import checked_gpus
 
 SECONDS_PER_HOUR = 3600
@@ -44,7 +44,7 @@ def usd_per_mtok(usd_per_gpu_hour: float, tok_s_gpu: float) -> float:
     :param tok_s_gpu: rate of the basis that is meant, in tok/s/GPU.
     :raises FrontierError: bad_price or bad_rate for a value that is not a finite number above zero.
     """
-    return _checked_price(usd_per_gpu_hour) * TOKENS / (SECONDS_PER_HOUR * _checked_rate(tok_s_gpu))
+    return _checked_price(usd_per_gpu_hour) * TOKENS / (SECONDS_PER_HOUR * checked_rate(tok_s_gpu))
 
 
 def tokens_per_usd(usd_per_gpu_hour: float, tok_s_gpu: float) -> float:
@@ -52,7 +52,7 @@ def tokens_per_usd(usd_per_gpu_hour: float, tok_s_gpu: float) -> float:
 
     :raises FrontierError: bad_price or bad_rate.
     """
-    return SECONDS_PER_HOUR * _checked_rate(tok_s_gpu) / _checked_price(usd_per_gpu_hour)
+    return SECONDS_PER_HOUR * checked_rate(tok_s_gpu) / _checked_price(usd_per_gpu_hour)
 
 
 def cost_bases(usd_per_gpu_hour: float, *, input_tok_s_gpu: float, output_tok_s_gpu: float, cached_tok_s_gpu: float | None) -> CostBases:
@@ -120,12 +120,6 @@ def _checked_price(usd_per_gpu_hour: float) -> float:
     if not positive(usd_per_gpu_hour):
         raise FrontierError("bad_price", f"{usd_per_gpu_hour} is no price; it must be a finite number of USD per GPU-hour above zero")
     return usd_per_gpu_hour
-
-
-def _checked_rate(tok_s_gpu: float) -> float:
-    if not positive(tok_s_gpu):
-        raise FrontierError("bad_rate", f"{tok_s_gpu} is no rate; it must be a finite number of tok/s/GPU above zero")
-    return tok_s_gpu
 
 
 def _checked_class(tok_s_gpu: float) -> None:

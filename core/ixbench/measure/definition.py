@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ixbench.measure.request import RequestTable
     from ixbench.model.engine_metrics import CacheReset, EngineWindow
     from ixbench.model.point import Load
     from ixbench.model.record import RequestRecord
-    from ixbench.model.result import Failure, Metrics, MetricValue, Reason
+    from ixbench.model.result import EnergyReading, Failure, Metrics, MetricValue, Reason
+    from ixbench.model.sample import Sample
     from ixbench.model.signature import LogFinding
 
     MetricResult = MetricValue | dict[str, MetricValue]
@@ -64,6 +65,10 @@ class Measurement:
     """Synthetic acceptance length that the launch asked for; None = real acceptance or no speculation."""
     acceptance_reported: float | None = None
     """Mean acceptance length as the engine itself reports it; None = it does not."""
+    all_in_kw: float | None = None
+    """Power that the hardware book provisions for a GPU, with its share of host, network and cooling; None = not known."""
+    read_samples: Callable[[Collection[str]], Iterable[Sample]] | None = field(default=None, repr=False, compare=False)
+    """Returns the samples with one of these names, which lie on the disk until a metric asks for them; None = there are none."""
 
     @cached_property
     def profile(self) -> tuple[RequestRecord, ...]:
@@ -85,6 +90,23 @@ class Measurement:
         from ixbench.measure.request import request_table
 
         return request_table(self.successes)
+
+    def samples(self, *names: str) -> tuple[Sample, ...]:
+        """Return what the collectors read under these names, in order of writing.
+
+        :raises IxbenchError: if the samples cannot be read.
+        """
+        return () if self.read_samples is None else tuple(self.read_samples(names))
+
+    @cached_property
+    def energy(self) -> EnergyReading | None:
+        """What the GPUs took in the profile phase, with a verdict of its own; None where their power was not read.
+
+        :raises IxbenchError: if the samples cannot be read.
+        """
+        from ixbench.measure.energy import energy_of
+
+        return energy_of(self)
 
 
 def in_order_of_send(records: Iterable[RequestRecord]) -> tuple[RequestRecord, ...]:

@@ -119,14 +119,20 @@ def span_s(measurement: Measurement) -> float | None:
 
 
 def window_s(measurement: Measurement) -> float | None:
-    """Return the length of the profile phase; where its bounds were not noted, from its first send to its last close."""
+    """Return the length of the profile phase."""
+    window = window_ns(measurement)
+    return None if window is None else (window[1] - window[0]) / 1e9
+
+
+def window_ns(measurement: Measurement) -> tuple[int, int] | None:
+    """Return the bounds of the profile phase; where they were not noted, its first send and its last close."""
     profile = measurement.profile
     start, end = measurement.start_ns, measurement.end_ns
     if not profile and (start is None or end is None):
         return None
     first = min(record.send_ns for record in profile) if start is None else start
     last = max(record.close_ns for record in profile) if end is None else end
-    return (last - first) / 1e9
+    return first, last
 
 
 def token_sums(measurement: Measurement) -> TokenSums:

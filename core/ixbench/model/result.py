@@ -42,6 +42,22 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyReading:
+    """What the GPUs of a point took while it was measured, by their own power readings. It never makes a point invalid."""
+
+    valid: bool
+    """Whether the figures may be used; metrics of energy are None where not."""
+    reasons: tuple[Reason, ...] = ()
+    """Why not."""
+    joules: float | None = None
+    """Of all GPUs that were read, in the profile phase; None where it cannot be known."""
+    gpus: int = 0
+    """How many GPUs were read."""
+    counter_error_share: float | None = None
+    """By what share the GPUs' own energy counters differ from the integral of their power; None = they have none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """Why a point has no numbers, or an engine none to give."""
 
@@ -150,6 +166,8 @@ class PointResult:
     client: ClientReport | None
     provenance: Mapping[str, object] = field(default_factory=dict)
     """Launch id, argv, engine build, dates and whatever else tells how it came about."""
+    energy: EnergyReading | None = None
+    """None where the power of no GPU was read."""
     format: int = POINT_FORMAT
 
     @property

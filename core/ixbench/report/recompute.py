@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ixbench.host.source import describe
@@ -41,7 +42,7 @@ def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str]
             # The records are those of one replica; the point is the mean of all.
             metrics = mean_metrics([replica.metrics for replica in replicas])
             return replace(point, metrics=metrics, axis=axis_of(metrics, view.report.axis))
-        measurement = rebuild(point, reader.records(point.id))
+        measurement = rebuild(point, reader.records(point.id), partial(reader.samples, point.id))
         metrics = measure(measurement, host.metrics(), failed=failed)
         return replace(
             point,
@@ -49,6 +50,7 @@ def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str]
             verdict=judge(measurement, metrics, host.checks(), limits),
             accounting=accounting(measurement),
             axis=axis_of(metrics, view.report.axis),
+            energy=measurement.energy,
         )
 
     return replace(view, points=tuple(again(point) for point in view.points))

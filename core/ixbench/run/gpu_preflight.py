@@ -62,6 +62,22 @@ def planned_variables(launch: LaunchPlan) -> tuple[str, ...]:
     return tuple(name for name in VARIABLES if any(name in process.env for process in launch.processes))
 
 
+def machine_gpus(launch: LaunchPlan, environ: Mapping[str, str]) -> tuple[int, ...]:
+    """Return which GPUs of this machine a launch uses, as HIP or CUDA counts all of them; empty where that is not known.
+
+    An engine counts the GPUs that it sees: where it inherits a variable that shows it some, its GPU 0 is the first of these.
+    """
+    gpus = tuple(dict.fromkeys(gpu for process in launch.processes for gpu in process.gpus))
+    inherited = [environ[name] for name in VARIABLES if name in environ]
+    if launch.runtime != OWN_RUNTIME or planned_variables(launch) or not inherited:
+        return gpus
+    shown = [device.strip() for device in inherited[0].split(",")]
+    # Devices may be named by their UUIDs too.
+    if len(inherited) > 1 or not all(device.isdecimal() for device in shown) or not all(gpu < len(shown) for gpu in gpus):
+        return ()
+    return tuple(int(shown[gpu]) for gpu in gpus)
+
+
 def inherited_fault(hardware: HardwareSpec, planned: Sequence[str], environ: Mapping[str, str], where: str) -> Fault | None:
     """Return why the environment that engines inherit shows them other GPUs than the campaign means."""
     inherited = {name: environ[name] for name in VARIABLES if name in environ and name not in planned}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ixbench.host.contracts.workload import Workload
     from ixbench.model.point import Point
+    from ixbench.model.price import Sku
     from ixbench.model.record import RequestRecord
     from ixbench.replay.execute import ExecutionReport
 
@@ -24,11 +25,14 @@ def measurement_of(
     workload: Workload[Any],
     report: ExecutionReport,
     records: Iterable[RequestRecord],
+    *,
+    sku: Sku | None,
     **observed: Any,  # noqa: ANN401 - handed on
 ) -> Measurement:
     """Return the measurement of a point whose replay has ended.
 
     :param records: of all phases, in any order.
+    :param sku: the hardware under test, where a book has it.
     :param observed: further fields of `Measurement`, which only a real engine and a real client have.
     """
     profile = report.phase("profile")
@@ -40,6 +44,7 @@ def measurement_of(
         start_ns=profile.start_ns if profile else None,
         end_ns=profile.end_ns if profile else None,
         output_mean=workload.identity(point.workload_options).output_tokens,
+        all_in_kw=None if sku is None else sku.all_in_kw,
         **observed,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import traceback
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from ixbench.replay.graph import ScheduleError
 from ixbench.replay.progress import Progress
 from ixbench.replay.prompts.vocabulary import CalibrationError
 from ixbench.run.asking import counters_of, watch_order
+from ixbench.run.gpu_preflight import machine_gpus
 from ixbench.run.identity import point_result
 from ixbench.run.measured import TRACES, MeasuredPhase
 from ixbench.run.measurement import lag_p99_s, measurement_of
@@ -140,7 +142,8 @@ async def measure_point(
         metrics=None if counters is None else counters.metrics,
         counters=counters,
         sku=point.deployment.hardware.sku,
-        gpus=tuple(dict.fromkeys(gpu for process in job.launch.plan.processes for gpu in process.gpus)),
+        on_host=is_local(engine.url),
+        gpus=machine_gpus(job.launch.plan, os.environ),
     )
     order = watch_order(adapter, channel.flow, counters, build=job.facts.get("engine_version"), stall_limit_s=job.campaign.run.stall_limit)
     try:
@@ -148,7 +151,9 @@ async def measure_point(
             schedule, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
             state.load = Progress()
             _enter(job, "profile")
-            async with sampling(job.host.collectors(), target, writer.sample) as collector_failures:
+            async with sampling(job.host.collectors(), target, writer.sample) as sampled:
+                with interruption.until_asked(), watched.until_dead():
+                    await sampled.opened()
                 report = await _execute_watched(
                     interruption.stop,
                     watched.died,
@@ -159,6 +164,8 @@ async def measure_point(
                     key=key,
                     around=phase.around,
                 )
+                with interruption.until_asked():
+                    await sampled.finish()
             failure = await _death(engine) if broken_off else engine.failure()
     except (_ReplayError, BaseExceptionGroup) as error:
         first = first_error(error) if isinstance(error, BaseExceptionGroup) else error
@@ -175,6 +182,8 @@ async def measure_point(
         workload,
         report,
         records,
+        sku=job.host.sku(point.deployment.hardware.sku),
+        read_samples=writer.samples,
         on_host=is_local(engine.url),
         engine_failure=failure,
         lag_p99_s=lag_p99_s(records),
@@ -196,7 +205,8 @@ async def measure_point(
         "schedule": dict(schedule.facts),
         "prompts": calibration.facts() if calibration is not None else None,
         "replay": report.facts(),
-        "collector_failures": dict(collector_failures),
+        "collectors": sampled.facts(),
+        "collector_failures": dict(sampled.failures),
         "model_served": engine.model,
         "start": engine.start,
         "runtime": dict(engine.runtime),
@@ -313,6 +323,7 @@ def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, objec
             wait_s=measurement.client_wait_s,
             clock=measurement.clock or "read",
         ),
+        energy=measurement.energy,
         provenance=provenance,
     )
     return MeasuredPoint(result=result, measurement=measurement)

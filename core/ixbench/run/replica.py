@@ -82,7 +82,7 @@ def run_replica(task: ReplicaTask) -> ReplicaResult:
     options = workload.replica(point.workload_options, task.number)
     schedule = workload.schedule(options, point.load, key=f"{point.id}:{task.number}")
     records, report = _replay(schedule, simulation_of(point, host))
-    measurement = measurement_of(point, workload, report, records)
+    measurement = measurement_of(point, workload, report, records, sku=host.sku(point.deployment.hardware.sku))
     metrics = measure(measurement, host.metrics())
     return ReplicaResult(
         number=task.number,

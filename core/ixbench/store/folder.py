@@ -15,6 +15,7 @@ from ixbench.store.names import is_plain_name, plain_name
 from ixbench.store.point import PointWriter, Replica, is_sealed, read_point_records, read_point_replicas, read_point_samples, read_result
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
     from pathlib import Path
 
@@ -79,9 +80,9 @@ class RunReader:
         """
         return read_point_records(self._point(point_id))
 
-    def samples(self, point_id: str) -> tuple[Sample, ...]:
-        """Return the samples of a point; the rest as `records`."""
-        return read_point_samples(self._point(point_id))
+    def samples(self, point_id: str, names: Collection[str] | None = None) -> tuple[Sample, ...]:
+        """Return the samples of a point, or those with one of the names alone; the rest as `records`."""
+        return read_point_samples(self._point(point_id), names)
 
     def replicas(self, point_id: str) -> tuple[Replica, ...]:
         """Return what each replica of a simulated point came to; empty for a measured one."""

@@ -15,7 +15,7 @@ from ixbench.model.schedule import PhaseName
 from ixbench.store.chunks import CHUNK_BYTES, mapped, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from ixbench.model.secrets import Redactor
@@ -81,15 +81,21 @@ def read_records(path: Path, chunks_path: Path, *, sealed: bool) -> tuple[Reques
     return records
 
 
-def read_samples(path: Path, *, sealed: bool) -> tuple[Sample, ...]:
-    """Return all samples of a point in order of writing; the rest as `read_records`."""
-    return tuple(_read(path, lambda line: msgspec.json.decode(line, type=Sample), sealed=sealed))
+def read_samples(path: Path, *, sealed: bool, names: Collection[str] | None = None) -> tuple[Sample, ...]:
+    """Return the samples of a point in order of writing; the rest as `read_records`.
+
+    :param names: only those with one of these names; lines that do not hold one are not even parsed.
+    """
+    marks = None if names is None else tuple(msgspec.json.encode(name) for name in names)
+    found = _read(path, lambda line: msgspec.json.decode(line, type=Sample), sealed=sealed, marks=marks)
+    return tuple(sample for sample in found if names is None or sample.name in names)
 
 
 _ADVICE = "the folder was changed or cut after the run; measure the point again"
 
 
-def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool) -> Iterator[T]:
+def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool, marks: tuple[bytes, ...] | None = None) -> Iterator[T]:
+    """Yield what the lines hold; with marks, of the lines that hold one of them."""
     if not path.exists():
         if sealed:
             raise InputError(Fault(where=str(path), problem="is missing, although its point is sealed", advice=_ADVICE))
@@ -100,6 +106,8 @@ def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool) -> Iterator
                 if sealed:
                     raise InputError(Fault(where=f"{path}:{number}", problem="the line has no end", advice=_ADVICE))
                 return
+            if marks is not None and not any(mark in line for mark in marks):
+                continue
             try:
                 found = decode(line)
             except (msgspec.DecodeError, ValueError) as error:

@@ -14,15 +14,18 @@ from ixbench.model.result import Failure  # noqa: TC001 - as above
 from ixbench.model.signature import LogFinding  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import PointResult
+    from ixbench.model.sample import Sample
 
 FACTS = "measurement"
 """The key in `provenance`."""
 
 
-ELSEWHERE = frozenset({"records", "load", "gpus", "agentic", "lag_p99_s", "client_cpu_s", "client_wait_s", "clock"})
-"""Fields of a measurement that requests.jsonl, `identity` and `client` hold."""
+ELSEWHERE = frozenset({"records", "load", "gpus", "agentic", "lag_p99_s", "client_cpu_s", "client_wait_s", "clock", "read_samples"})
+"""Fields of a measurement that requests.jsonl, samples.jsonl, `identity` and `client` hold."""
 
 
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +41,7 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     profiled: bool = False
     acceptance_configured: float | None = None
     acceptance_reported: float | None = None
+    all_in_kw: float | None = None
 
 
 def facts(measurement: Measurement) -> dict[str, object]:
@@ -45,11 +49,13 @@ def facts(measurement: Measurement) -> dict[str, object]:
     return {name: getattr(measurement, name) for name in _Facts.__struct_fields__}
 
 
-def rebuild(result: PointResult, records: tuple[RequestRecord, ...]) -> Measurement:
+def rebuild(
+    result: PointResult, records: tuple[RequestRecord, ...], read_samples: Callable[[Collection[str]], Iterable[Sample]] | None = None
+) -> Measurement:
     """Return the measurement that a sealed point was computed from.
 
     :param records: in any order.
-
+    :param read_samples: returns the samples of the point with one of these names.
     :raises InputError: if the point was sealed without one, for instance because its engine never started.
     """
     try:
@@ -68,5 +74,6 @@ def rebuild(result: PointResult, records: tuple[RequestRecord, ...]) -> Measurem
         client_cpu_s=result.client.cpu_s if result.client else None,
         client_wait_s=result.client.wait_s if result.client else None,
         clock=result.client.clock if result.client else None,
+        read_samples=read_samples,
         **{name: getattr(known, name) for name in _Facts.__struct_fields__},
     )

@@ -19,7 +19,7 @@ from ixbench.store.measurement import FACTS, facts
 from ixbench.store.names import plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from io import FileIO
     from pathlib import Path
 
@@ -47,6 +47,7 @@ RESULT_KEYS: tuple[str, ...] = (
     "accounting",
     "axis",
     "client",
+    "energy",
     "provenance",
 )
 """The keys of point.json, in order; all are always there."""
@@ -150,6 +151,14 @@ class PointWriter:
         except (InputError, OSError) as error:
             raise IxbenchError(f"{self.folder}: the records of the point cannot be read back: {error}") from error
 
+    def samples(self, names: Collection[str]) -> tuple[Sample, ...]:
+        """Return the samples so far with one of these names as they stand on the disk; the rest as `records`."""
+        self.flush()
+        try:
+            return read_samples(self.folder / SAMPLES, sealed=True, names=names)
+        except (InputError, OSError) as error:
+            raise IxbenchError(f"{self.folder}: the samples of the point cannot be read back: {error}") from error
+
     def seal(self, result: PointResult, measurement: Measurement | None = None) -> PointResult:
         """Write everything through to the disk, and point.json last; return what was sealed.
 
@@ -248,9 +257,12 @@ def read_point_records(folder: Path) -> tuple[RequestRecord, ...]:
     return read_records(folder / REQUESTS, folder / CHUNKS, sealed=is_sealed(folder))
 
 
-def read_point_samples(folder: Path) -> tuple[Sample, ...]:
-    """Return the samples of a point; the rest as `read_point_records`."""
-    return read_samples(folder / SAMPLES, sealed=is_sealed(folder))
+def read_point_samples(folder: Path, names: Collection[str] | None = None) -> tuple[Sample, ...]:
+    """Return the samples of a point; the rest as `read_point_records`.
+
+    :param names: only those with one of these names.
+    """
+    return read_samples(folder / SAMPLES, sealed=is_sealed(folder), names=names)
 
 
 class _Format(msgspec.Struct):

@@ -18,6 +18,7 @@ from ixbench.testing.records import sample_measurement, sample_record
 from ixbench.testing.runs import SAMPLE_QUOTES, SAMPLE_SKU, sample_point
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ixbench.host.host import Host
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 SAMPLE_NOW = datetime(2026, 11, 30, 6, 45, 1, tzinfo=UTC)
 SAMPLE_LOADS = {1: 0.010, 8: 0.020, 16: 0.040}
 """Concurrency -> seconds between output chunks."""
+SAMPLE_GPUS = {16: 7}
+"""Concurrency -> GPUs whose power was read, where it is not all of them, which makes the energy of that point invalid."""
 
 
 def write_sample_run(results: Path, host: Host, *, requests: int = 40, chunks: int = 8, **header: Any) -> Path:  # noqa: ANN401 - fields of RunHeader
@@ -83,12 +86,16 @@ def _write_measured(folder: RunFolder, host: Host, point_id: str, concurrency: i
         client_cpu_s=sealed.client.cpu_s if sealed.client else None,
         client_wait_s=sealed.client.wait_s if sealed.client else None,
         clock=sealed.client.clock if sealed.client else None,
+        all_in_kw=SAMPLE_SKU.all_in_kw,
     )
-    metrics = measure(measurement, host.metrics())
     with folder.start_point(point_id) as writer:
         for record in records:
             writer.record(record)
         writer.sample(Sample(ns=1_000_000, source="host", name="cpu_share", value=0.25, labels={"cpu": "0"}))
+        for sample in _power(measurement.end_ns or 0, SAMPLE_GPUS.get(concurrency, sealed.identity.gpus or 0)):
+            writer.sample(sample)
+        measurement = replace(measurement, read_samples=writer.samples)
+        metrics = measure(measurement, host.metrics())
         writer.seal(
             replace(
                 sealed,
@@ -96,6 +103,14 @@ def _write_measured(folder: RunFolder, host: Host, point_id: str, concurrency: i
                 verdict=judge(measurement, metrics, host.checks(), {}),
                 accounting=accounting(measurement),
                 axis=axis_of(metrics, "median"),
+                energy=measurement.energy,
             ),
             measurement,
         )
+
+
+def _power(end_ns: int, gpus: int) -> Iterator[Sample]:
+    """Yield the power of so many GPUs, from a second before the measured phase until a second after it."""
+    for second in range(-1, end_ns // 10**9 + 3):
+        for gpu in range(gpus):
+            yield Sample(ns=second * 10**9, source="amd", name="power_w", value=900.0 + gpu, labels={"gpu": str(gpu)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ixbench_plugins.metrics.energy import ENERGY
 from ixbench_plugins.metrics.engine import ENGINE
 from ixbench_plugins.metrics.latency import LATENCY
 from ixbench_plugins.metrics.rates import RATES
@@ -13,4 +14,4 @@ from ixbench_plugins.metrics.wire import WIRE
 if TYPE_CHECKING:
     from ixbench.api.measure import Metric
 
-METRICS: tuple[Metric, ...] = (*LATENCY, *TOKENS, *RATES, *ENGINE, *WIRE)
+METRICS: tuple[Metric, ...] = (*LATENCY, *TOKENS, *RATES, *ENGINE, *ENERGY, *WIRE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import mmap
 import os
 import pickle
 import shutil
@@ -20,6 +21,7 @@ from ixbench.model.record import CHUNK_KINDS, FAILURE_KINDS, Chunks, RequestReco
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
 from ixbench.model.sample import Sample
 from ixbench.model.secrets import Redactor
+from ixbench.store import chunks
 from ixbench.store.chunks import MappedChunks
 from ixbench.store.point import RESULT_KEYS, PointWriter, read_point_records, read_point_samples, read_result
 from ixbench.testing.runs import sample_point
@@ -214,7 +216,7 @@ def test_point_json_has_the_keys_of_its_format(tmp_path):
         writer.seal(sample_point("a-c1", speed_tok_s_user=None, rate_tok_s_gpu=None))
     content = json.loads((tmp_path / "a-c1" / "point.json").read_text())
     assert list(content) == [
-        "format", "id", "evidence", "origin", "identity", "verdict", "failure", "metrics", "accounting", "axis", "client", "provenance",
+        "format", "id", "evidence", "origin", "identity", "verdict", "failure", "metrics", "accounting", "axis", "client", "energy", "provenance",
     ]  # fmt: skip
     assert content["failure"] is None
     assert list(content["axis"]) == ["name", "percentile", "tok_s_user"]
@@ -228,3 +230,26 @@ def test_records_are_small_on_disk(tmp_path):
         writer.record(RequestRecord(req_id="r0", phase="profile", session_id="s", tree_id="t", lane=0, chunks=events))
     assert (tmp_path / "a-c1" / "chunks.bin").stat().st_size == 128 * 17
     assert msgspec.json.decode((tmp_path / "a-c1" / "requests.jsonl").read_bytes())["chunks"]["count"] == 128
+
+
+def test_a_large_file_is_read_without_becoming_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "_KEPT_BYTES", 2000)
+    path = tmp_path / "chunks.bin"
+    events = [Chunks.of((ns, "text", ns % 7, 3) for ns in range(start, start + 50)) for start in range(0, 1000, 50)]
+    path.write_bytes(b"".join(map(chunks.pack, events)))
+    content = chunks.MappedFile(path)
+    given_back = []
+    real = content._map
+
+    class Watched:
+        def madvise(self, advice):
+            given_back.append(advice)
+            real.madvise(advice)
+
+    content._map = Watched()
+    read = [chunks.unpack(content, 17 * 50 * number, 50) for number in range(20)]
+    assert read == events
+    assert [bytes(one.packed("ns")) for one in read] == [one.ns.tobytes() for one in events]
+    assert [bytes(one.packed("kind")) for one in events] == [bytes(one.packed("kind")) for one in read]
+    assert len(given_back) > 20
+    assert set(given_back) == {mmap.MADV_DONTNEED}

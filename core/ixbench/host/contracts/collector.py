@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
+
+    from pydantic import BaseModel
 
     from ixbench.measure.exposition import Reading
     from ixbench.model.engine_metrics import EngineMetrics
@@ -44,14 +46,31 @@ class CollectorTarget:
     sku: str | None = None
     """Hardware under test, where the campaign names it."""
     gpus: tuple[int, ...] = ()
-    """Indices of the GPUs that the launch uses; empty = not known."""
+    """Indices of the GPUs that the launch uses, as this machine counts them (HIP or CUDA order); empty = not known."""
+    on_host: bool = True
+    """Whether the engine runs on this machine."""
+    options: Any = None
+    """The collector's own table of `[collectors]`: an instance of its `Options`, None where it has none."""
 
 
 class Sampler(Protocol):
-    """An open collector."""
+    """An open collector.
+
+    One that works in threads or processes of its own may have an attribute `cpu_s`, the CPU seconds that these took so far: what its
+    coroutines take is measured anyway, and both stand in the point.
+    """
 
     async def sample(self) -> Sequence[Sample]:
         """Return what can be read now; must not take longer than the collector's interval."""
+        ...
+
+
+@runtime_checkable
+class FinishingSampler(Sampler, Protocol):
+    """A sampler that has something to read when the load has ended: a counter, or a reading that covers the end of the measured phase."""
+
+    async def finish(self) -> Sequence[Sample]:
+        """Return the last samples, within a few seconds; not called where the point ended early."""
         ...
 
 
@@ -61,7 +80,12 @@ class Collector(ABC):
     name: ClassVar[str]
     summary: ClassVar[str] = ""
     interval_s: ClassVar[float] = 1.0
+    Options: ClassVar[type[BaseModel] | None] = None
+    """Typed options (a subclass of `OptionsModel`): the keys of `[collectors.<name>]`; None = it has none."""
 
     @abstractmethod
-    def open(self, target: CollectorTarget) -> AbstractAsyncContextManager[Sampler]:
-        """Return an async context manager that opens the source for one point."""
+    def open(self, target: CollectorTarget) -> AbstractAsyncContextManager[Sampler | None]:
+        """Return an async context manager that opens the source for one point, and yields None where there is nothing to read here.
+
+        The load begins when all sources are open.
+        """
