@@ -244,7 +244,13 @@ async def _launched(
             notes=record.notes,
         )
         # Asked anew each time: a container has its id only once it runs.
-        launched = LaunchedProcesses(tree=tree, ports=lease.numbers, cleanup=lambda: runtime.cleanup(plan, place), on_closed=footprint.end)
+        launched = LaunchedProcesses(
+            tree=tree,
+            ports=lease.numbers,
+            cleanup=lambda: runtime.cleanup(plan, place),
+            on_stopping=footprint.look,
+            on_closed=footprint.end,
+        )
         footprint.removable(launched.cleanup())
         record.ports, record.tmp = dict(lease.numbers), footprint.entry.tmp
         running: RunningEngine | None = None
@@ -335,6 +341,7 @@ class _Start:
             self.record.write()
             model = await self.waiting.for_process(process, model)
             self.footprint.removable(self.launched.cleanup())
+        self.footprint.look(process.pid for process in self.launched.tree.scan())
         return model
 
 

@@ -1,4 +1,4 @@
-"""What a launch has on this machine beside its processes: its entry in the registry and its temporary folder; both go when it has ended."""
+"""What a launch has on this machine beside its processes that goes when it has ended: registration, temporary folder, shared memory."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench.launch.registry import Birth, Owner, Registration, register, unregister
+from ixbench.launch.shared_memory import Segment, held, present, remove_unused
 from ixbench.launch.tmp import REASON, VARIABLE, make_tmp, remove_tmp
 from ixbench.model.deployment import EnvVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ixbench.launch.stop import StopReport
     from ixbench.model.launch import ProcessPlan
@@ -24,6 +25,10 @@ class Footprint:
     entry: Registration
     notes: list[str] = field(default_factory=list)
     """What could not be written or removed."""
+    _before: frozenset[Segment] = field(default_factory=present)
+    """Shared memory that was there already."""
+    _memory: set[Segment] = field(default_factory=set)
+    """Shared memory of the launch's processes, as far as it was seen."""
 
     @classmethod
     def begin(
@@ -60,6 +65,10 @@ class Footprint:
             self.entry = replace(self.entry, cleanup=cleanup)
             self._write()
 
+    def look(self, pids: Iterable[int]) -> None:
+        """Take down which shared memory the processes of the launch hold: when they have been killed, nothing tells any more."""
+        self._memory |= held(pids) - self._before
+
     def keep(self) -> None:
         """Take down that the launch goes on because the user wants it to; its folder stays."""
         self.entry = replace(self.entry, kept=True)
@@ -69,6 +78,8 @@ class Footprint:
         """Remove what is ours; where something of the launch is left, all stays on record for `ixbench doctor --clean`."""
         if report.left_pids or report.cleanup_failures:
             return
+        if removed := remove_unused(self._memory):
+            self.notes.append(f"killed processes left shared memory behind, which was removed: {', '.join(removed)}")
         problem = remove_tmp(Path(self.entry.tmp), self.entry.marker) if self.entry.tmp is not None else None
         if problem is not None:
             self.notes.append(problem)

@@ -20,6 +20,7 @@ import psutil
 
 from ixbench.launch.ports import is_listening
 from ixbench.launch.registry import OWNER, Owner, Registration, registered, unregister
+from ixbench.launch.shared_memory import held, remove_unused
 from ixbench.launch.tmp import is_tmp_of, remove_tmp
 from ixbench.launch.tree import MARKER, ProcessTree, alive
 from ixbench.model.launch import KEEP_VARIABLE
@@ -77,7 +78,7 @@ class CleanReport:
     busy_ports: tuple[int, ...] = ()
     """Ports that something still listens on."""
     removed: tuple[str, ...] = ()
-    """Folders that were removed."""
+    """Its temporary folder, and shared memory that its processes held and nobody has any more, if these were removed."""
     problems: tuple[str, ...] = ()
     """What went wrong, one sentence each."""
 
@@ -120,6 +121,7 @@ def clean(leftover: Leftover) -> CleanReport:
         return CleanReport(ended=())
     tree = ProcessTree(marker=current.marker, roots=_sessions(current.pids))
     began = {process.pid for process in tree.scan()}
+    memory = held(began)
     _signal(tree, signal.SIGTERM)
     _wait(tree, TERM_LIMIT_S)
     problems = [problem for command in current.cleanup if (problem := _run(command)) is not None]
@@ -128,10 +130,10 @@ def clean(leftover: Leftover) -> CleanReport:
         _signal(tree, signal.SIGKILL)
         _wait(tree, 1.0)
     left = tuple(sorted(process.pid for process in tree.known()))
-    removed: tuple[str, ...] = ()
+    removed = () if left else remove_unused(memory)
     if not left and current.tmp is not None:
         problem = remove_tmp(Path(current.tmp), current.marker)
-        removed = (current.tmp,) if problem is None else ()
+        removed += (current.tmp,) if problem is None else ()
         problems += [] if problem is None else [problem]
     if not left and not problems:
         unregister(current.marker)

@@ -22,7 +22,7 @@ from ixbench.launch.ask import ask, tell
 from ixbench.launch.ports import is_listening
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ixbench.host.contracts.runtime import CommandOutput
     from ixbench.launch.process import RunningProcess
@@ -67,6 +67,8 @@ class LaunchedProcesses:
     processes: list[RunningProcess] = field(default_factory=list)
     cleanup: Callable[[], tuple[tuple[str, ...], ...]] = field(default=lambda: ())
     """Returns the runtime's commands that remove what signals don't reach; run between TERM and KILL."""
+    on_stopping: Callable[[Sequence[int]], None] = field(default=lambda _: None)
+    """Told the processes that live before the first of them is ended."""
     on_closed: Callable[[StopReport], None] = field(default=lambda _: None)
     """Told once how the launch ended, on whatever way it did."""
     report: StopReport | None = None
@@ -95,6 +97,7 @@ class LaunchedProcesses:
         killed: set[int] = set()
         try:
             with anyio.CancelScope(shield=True):
+                self.on_stopping([process.pid for process in self.tree.scan()])
                 self._signal_roots(signal.SIGTERM)
                 # A process that was stopped takes no other signal.
                 self._signal_roots(signal.SIGCONT)
@@ -123,6 +126,7 @@ class LaunchedProcesses:
         began = time.monotonic()
         killed: set[int] = set()
         self._failures.clear()
+        self.on_stopping([process.pid for process in self.tree.scan()])
         for command in self._cleanups():
             self._note(command, tell(command, CLEANUP_LIMIT_S / 3))
         deadline = time.monotonic() + KILL_LIMIT_S
