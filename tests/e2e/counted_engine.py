@@ -59,8 +59,15 @@ class Counted(EngineAdapter[Options]):
         answer = await engine.client.post("/reset_prefix_cache")
         return "verified" if answer.json()["success"] else "needs_restart"
 
+    async def acceptance(self, engine):
+        """Return what nobody counts."""
+        del engine
+        return 2.5 if self.reset == "call" else None
+
     async def profile(self, engine, *, on):
         """Start or stop the profiler."""
+        if self.reset == "refuses":
+            raise RuntimeError("no profiler is loaded")
         (await engine.client.post("/start_profile" if on else "/stop_profile")).raise_for_status()
         return () if on else ("trace-0.json",)
 

@@ -134,6 +134,22 @@ def test_an_engine_whose_page_is_not_there_costs_its_series_alone(shell):
     assert "collector prometheus failed" in done.err
 
 
+def test_an_acceptance_length_that_the_engine_reports_itself_is_told_as_such(shell):
+    campaign(shell, "counted-call", settings="concurrency = [1]")
+    result = shell.run("run", "campaign.toml").point("d-c1")
+    assert result["metrics"]["acceptance_length"]["realised"] == 2.5
+    assert any("since its start" in note for note in result["provenance"]["notes"])
+
+
+def test_a_profiler_that_does_not_start_costs_its_point(shell):
+    campaign(shell, "counted-refuses", settings="concurrency = [1, 2]")
+    done = shell.run("run", "campaign.toml", "--profile", "d-c1")
+    failure = done.point("d-c1")["failure"]
+    assert (failure["code"], "no profiler is loaded" in failure["cause"]) == ("profiler_failed", True)
+    assert done.point("d-c2")["failure"] is None
+    assert "Traceback" not in done.err
+
+
 def test_a_profiled_point_names_its_traces_and_stands_on_no_frontier(shell):
     campaign(shell, "counted-call", settings="concurrency = [1, 2]")
     done = shell.run("run", "campaign.toml", "--profile", "d-c1")

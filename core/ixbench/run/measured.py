@@ -64,7 +64,7 @@ class MeasuredPhase:
             self.log_findings = await to_thread.run_sync(self.engine.log_findings, line)
             if self.engine.failure() is None:
                 self.acceptance, trouble = await acceptance(self.adapter, self.engine)
-                self.note(trouble)
+                self.note(trouble, self._reported())
         if self.profile and self.engine.failure() is None:
             # Also after a wish to stop: a profiler that goes on would slow down whatever comes next.
             try:
@@ -78,6 +78,13 @@ class MeasuredPhase:
         """Return what the engine counted; None where it has no counters."""
         return None if self.counters is None else self.counters.window()
 
+    def _reported(self) -> str | None:
+        """Return which acceptance length the point has where its counters do not tell it."""
+        window = self.window()
+        if self.acceptance is None or (window is not None and window.delta.get("drafts")):
+            return None
+        return "acceptance_length.realised is what the engine itself reports, over all that it did since its start"
+
     def note(self, *troubles: str | None) -> None:
-        """Take down what went wrong, if anything did."""
+        """Take down what there is to say."""
         self.notes += [trouble for trouble in troubles if trouble is not None]
