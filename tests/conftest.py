@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+settings.register_profile("ixbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ixbench")  # nothing may depend on how busy the machine is
 
 ASKED_FOR = Path(__file__).with_name("vllm_cpu")
 """Tests that take minutes and a large installation: they run only where the command line names their folder."""

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ixbench.measure.failure import BadRecordError
-from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, UNKNOWN_TOKENS
+from ixbench.measure.blocks import content_blocks, gap_blocks, integers
+from ixbench.measure.percentile import PooledNs
+from ixbench.model.record import UNKNOWN_TOKENS
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from ixbench.measure.blocks import Booleans, Integers
     from ixbench.model.record import RequestRecord
 
     Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Booleans = NDArray[np.bool_]
 
-ScalarT = TypeVar("ScalarT", bound=np.generic)
-
-_CONTENT = np.array([kind in CONTENT_KINDS for kind in CHUNK_KINDS])
-_ANSWER = np.array([kind in {"text", "tool"} for kind in CHUNK_KINDS])
 _NS = 1e9
-_HEAD_STAMPS = ("conn_ns", "sent_ns", "headers_ns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,16 +55,30 @@ class RequestTable:
     """Connection ready - t0; 0 for a reused connection."""
     stall: Floats
     """The longest gap between neighbouring chunks."""
-    icl: Floats
-    """The gaps themselves, of all requests one after another."""
-    gaps: Integers
-    """How many of `icl` belong to each request."""
+    chunks: Integers
+    """How many chunks carry output."""
     has_content: Booleans
     """False for an empty answer."""
     send_ns: Integers
+    first_ns: Integers
+    """Stamp of the first chunk that carries output; the send where there is none."""
     last_ns: Integers
-    """Stamp of the last chunk that carries output; the send where there is none."""
+    """Stamp of the last one, likewise."""
     close_ns: Integers
+    pooled_icl: PooledNs = field(repr=False)
+    """The gaps between neighbouring chunks with output, of all requests together, for their summary."""
+    records: Sequence[RequestRecord] = field(repr=False)
+    """What the rows were made of."""
+
+    @property
+    def gaps(self) -> Integers:
+        """How many gaps between neighbouring chunks each request has."""
+        return np.maximum(self.chunks - 1, 0)
+
+    @property
+    def icl(self) -> Floats:
+        """The gaps themselves, of all requests one after another: made anew on each call, 8 bytes a gap. `pooled_icl` has their summary."""
+        return np.concatenate([np.zeros(0), *(block / _NS for block in gap_blocks(self.records))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,42 +121,22 @@ def request_table(records: Sequence[RequestRecord]) -> RequestTable:
 
     :raises BadRecordError: if the stamps of a record go backwards; names the first such record.
     """
-    count = len(records)
-    rows = np.repeat(np.arange(count), _integers(len(record.chunks) for record in records))
-    stamps = _column((record.chunks.ns for record in records), np.dtype(np.int64))
-    kinds = _column((record.chunks.kind for record in records), np.dtype(np.uint8))
-    tokens = _column((record.chunks.tokens for record in records), np.dtype(np.intc))
-    send = _integers(record.send_ns for record in records)
-    close = _integers(record.close_ns for record in records)
-    _refuse_backwards(records, rows, stamps)
-
-    content = np.flatnonzero(_CONTENT[kinds])
-    content_rows, content_stamps = rows[content], stamps[content]
-    per_row = np.bincount(content_rows, minlength=count)
-    has_content = per_row > 0
-    ends = np.cumsum(per_row)
-    starts = ends - per_row
-    first = _pick(content_stamps, starts, has_content, send)
-    last = _pick(content_stamps, ends - 1, has_content, send)
-    first_tokens = _pick(tokens[content].astype(np.int64), starts, has_content, np.full(count, UNKNOWN_TOKENS))
-
-    answers = np.flatnonzero(_ANSWER[kinds])
-    per_row_answers = np.bincount(rows[answers], minlength=count)
-    first_answer = _pick(stamps[answers], np.cumsum(per_row_answers) - per_row_answers, per_row_answers > 0, send)
-
-    neighbours = content_rows[1:] == content_rows[:-1]
-    icl = np.diff(content_stamps)[neighbours] / _NS
-    gaps = np.maximum(per_row - 1, 0)
-
+    parts = []
+    pooled = PooledNs(sum(len(record.chunks) for record in records))
+    for one in content_blocks(records):
+        pooled.add(one.gaps_ns)
+        parts.append((one.count, one.first_ns, one.last_ns, one.answer_ns, one.has_answer, one.first_tokens, one.longest_ns))
+    chunks, first, last, answer, has_answer, first_tokens, longest = map(np.concatenate, zip(*parts, strict=True))
+    send = integers(record.send_ns for record in records)
     n = _floats(record.usage_output for record in records)
     due_known = np.array([record.due_ns is not None for record in records], dtype=np.bool_)
-    due = _integers(record.send_ns if record.due_ns is None else record.due_ns for record in records)
-    ttft = _seconds(first - send, has_content)
+    due = integers(record.send_ns if record.due_ns is None else record.due_ns for record in records)
+    has_content = chunks > 0
     e2el = _seconds(last - send, has_content)
     decode = _seconds(last - first, has_content)
     return RequestTable(
-        ttft=ttft,
-        ttfa=_seconds(first_answer - send, per_row_answers > 0),
+        ttft=_seconds(first - send, has_content),
+        ttfa=_seconds(answer - send, has_answer),
         e2el=e2el,
         tpot=_ratio(decode, n - 1),
         tpot_tail=_ratio(decode, np.where(first_tokens == UNKNOWN_TOKENS, math.nan, n - first_tokens)),
@@ -157,34 +145,20 @@ def request_table(records: Sequence[RequestRecord]) -> RequestTable:
         ttft_sched=_seconds(first - due, has_content & due_known),
         e2el_sched=_seconds(last - due, has_content & due_known),
         connect=_floats(_connect_ns(record) for record in records) / _NS,
-        stall=_longest(icl, gaps),
-        icl=icl,
-        gaps=gaps,
+        stall=_seconds(longest, chunks > 1),
+        chunks=chunks,
         has_content=has_content,
         send_ns=send,
+        first_ns=first,
         last_ns=last,
-        close_ns=close,
+        close_ns=integers(record.close_ns for record in records),
+        pooled_icl=pooled,
+        records=records,
     )
-
-
-def _integers(values: Iterable[int]) -> Integers:
-    return np.fromiter(values, dtype=np.int64)
 
 
 def _floats(values: Iterable[float | None]) -> Floats:
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
-
-
-def _column(parts: Iterable[array[int] | bytearray], dtype: np.dtype[ScalarT]) -> NDArray[ScalarT]:
-    """Return one column of the chunks of all records, end to end."""
-    return np.frombuffer(bytearray().join(parts), dtype=dtype)
-
-
-def _pick(values: Integers, positions: Integers, where: Booleans, otherwise: Integers) -> Integers:
-    """Return the value at each row's position, or the row's `otherwise`."""
-    picked = otherwise.copy()
-    picked[where] = values[positions[where]]
-    return picked
 
 
 def _seconds(ns: Integers, where: Booleans) -> Floats:
@@ -197,54 +171,7 @@ def _ratio(seconds: Floats, tokens: Floats) -> Floats:
     return seconds / np.where(tokens > 0, tokens, math.nan)
 
 
-def _longest(icl: Floats, gaps: Integers) -> Floats:
-    """Return the longest gap of each row; NaN for a row without gaps."""
-    longest = np.full(len(gaps), math.nan)
-    filled = gaps > 0
-    if filled.any():
-        longest[filled] = np.maximum.reduceat(icl, (np.cumsum(gaps) - gaps)[filled])
-    return longest
-
-
 def _connect_ns(record: RequestRecord) -> int | None:
     if record.conn_reused:
         return 0
     return None if record.conn_ns is None else record.conn_ns - record.send_ns
-
-
-def _head_ns(record: RequestRecord, name: str) -> int:
-    """Return a stamp of the head; the send where it is not known, or where the connection was ready long before."""
-    stamp = None if name == "conn_ns" and record.conn_reused else getattr(record, name)
-    return record.send_ns if stamp is None else int(stamp)
-
-
-def refuse_backwards(records: Sequence[RequestRecord]) -> None:
-    """Check that time runs forward in every record, whatever became of the request.
-
-    :raises BadRecordError: names the first record where it does not.
-    """
-    rows = np.repeat(np.arange(len(records)), _integers(len(record.chunks) for record in records))
-    stamps = _column((record.chunks.ns for record in records), np.dtype(np.int64))
-    _refuse_backwards(records, rows, stamps)
-
-
-def _refuse_backwards(records: Sequence[RequestRecord], rows: Integers, stamps: Integers) -> None:
-    """Raise for the first record whose stamps go backwards.
-
-    The head is only held against the send and the close: a server may answer before the body is written, and the chunks' stamps may
-    come from the kernel while the head's comes from the read.
-    """
-    send = _integers(record.send_ns for record in records)
-    close = _integers(record.close_ns for record in records)
-    wrong = close < send
-    wrong[rows[(stamps < send[rows]) | (stamps > close[rows])]] = True
-    wrong[rows[1:][(rows[1:] == rows[:-1]) & (np.diff(stamps) < 0)]] = True
-    for name in _HEAD_STAMPS:
-        values = _integers(_head_ns(record, name) for record in records)
-        wrong |= (values < send) | (values > close)
-    if wrong.any():
-        record = records[int(np.argmax(wrong))]
-        raise BadRecordError(
-            f"request {record.req_id}: its time stamps go backwards, so the client's clock or the record is broken; "
-            "nothing measured in this run can be trusted"
-        )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ixbench.measure.request import refuse_backwards, request_times
+from ixbench.measure.blocks import refuse_backwards
+from ixbench.measure.request import request_times
 from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, UNKNOWN_TOKENS
 
 if TYPE_CHECKING:

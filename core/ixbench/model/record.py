@@ -76,6 +76,10 @@ class Chunks:  # noqa: PLW1641 - columns have no hash
         self.tokens.append(UNKNOWN_TOKENS if tokens is None else tokens)
         self.size.append(size)
 
+    def packed(self, column: Literal["ns", "kind", "tokens"]) -> memoryview:
+        """Return a column's bytes as numpy reads them, to be copied at once: what takes many responses together needs no array of each."""
+        return memoryview(getattr(self, column))
+
     def __eq__(self, other: object) -> bool:
         """Say whether the columns are equal, wherever they are kept."""
         if not isinstance(other, Chunks):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import mmap
 import sys
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ixbench.model.record import CHUNK_KINDS, Chunks
 
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 + 4 + 4 + 1
 """Bytes of one event."""
+_PLACES = {"ns": (0, 8), "tokens": (8, 4), "size": (12, 4), "kind": (16, 1)}
+"""Column -> bytes of each event that lie in the columns before it, and its own."""
+_KNOWN_KINDS = bytes(range(len(CHUNK_KINDS)))
+_KEPT_BYTES = 64 * 2**20
+"""What may be read before pages are given back."""
 
 
 def pack(chunks: Chunks) -> bytes:
@@ -31,15 +36,52 @@ def pack(chunks: Chunks) -> bytes:
     return _little(chunks.ns).tobytes() + _little(chunks.tokens).tobytes() + _little(chunks.size).tobytes() + bytes(chunks.kind)
 
 
+class MappedFile:
+    """The content of chunks.bin, read piece by piece without taking the file into memory."""
+
+    def __init__(self, path: Path) -> None:
+        """Map a file; one that is not there, or empty, has no bytes.
+
+        :raises OSError: if it cannot be read.
+        """
+        self._map: mmap.mmap | None = None
+        self._view = memoryview(b"")
+        self._read = 0
+        try:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._view = memoryview(self._map)
+        except (FileNotFoundError, ValueError):  # an empty file cannot be mapped
+            return
+
+    def __len__(self) -> int:
+        """Return the number of bytes."""
+        return len(self._view)
+
+    def read(self, start: int, count: int, *, around: int) -> memoryview:
+        """Return a piece, to be copied at once.
+
+        Now and then the pages that were read are given back: they stay in the system's cache, and a file of gigabytes that is read from
+        end to end does not become memory of this process.
+
+        :param around: bytes that the system takes along when it reads the piece.
+        """
+        self._read += around
+        if self._read > _KEPT_BYTES and self._map is not None:
+            self._map.madvise(mmap.MADV_DONTNEED)
+            self._read = around
+        return self._view[start : start + count]
+
+
 class MappedChunks(Chunks):
     """The events of one span; a column is made when it is asked for, so that a million responses fit into memory."""
 
     __slots__ = ("_content", "_count", "_offset")
-    _content: memoryview
+    _content: MappedFile
     _count: int
     _offset: int
 
-    def __init__(self, content: memoryview, offset: int, count: int) -> None:
+    def __init__(self, content: MappedFile, offset: int, count: int) -> None:
         """Keep the place."""
         # Chunks are frozen.
         object.__setattr__(self, "_content", content)
@@ -57,44 +99,35 @@ class MappedChunks(Chunks):
     @property
     def ns(self) -> array[int]:  # pyright: ignore[reportIncompatibleVariableOverride] - both are read only
         """When the events arrived."""
-        return _column("q", self._bytes(0, 8))
+        return _column("q", self._bytes(*_PLACES["ns"]))
 
     @property
     def tokens(self) -> array[int]:  # pyright: ignore[reportIncompatibleVariableOverride] - both are read only
         """Output tokens in them."""
-        return _column("i", self._bytes(8, 4))
+        return _column("i", self._bytes(*_PLACES["tokens"]))
 
     @property
     def size(self) -> array[int]:  # pyright: ignore[reportIncompatibleVariableOverride] - both are read only
         """Bytes of them."""
-        return _column("i", self._bytes(12, 4))
+        return _column("i", self._bytes(*_PLACES["size"]))
 
     @property
     def kind(self) -> bytearray:  # pyright: ignore[reportIncompatibleVariableOverride] - both are read only
         """What they are."""
-        return bytearray(self._bytes(16, 1))
+        return bytearray(self._bytes(*_PLACES["kind"]))
+
+    def packed(self, column: Literal["ns", "kind", "tokens"]) -> memoryview:
+        """Return a column's bytes without an array of their own, where the machine's order is the file's."""
+        if sys.byteorder == "little":
+            return self._bytes(*_PLACES[column])
+        return super().packed(column)
 
     def _bytes(self, before: int, width: int) -> memoryview:
         """Return a column: `before` bytes of each event lie in the columns before it."""
-        start = self._offset + before * self._count
-        return self._content[start : start + width * self._count]
+        return self._content.read(self._offset + before * self._count, width * self._count, around=CHUNK_BYTES * self._count)
 
 
-def mapped(path: Path) -> memoryview:
-    """Return the content of a file without reading it all; empty where there is none.
-
-    :raises OSError: if it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except FileNotFoundError:
-        return memoryview(b"")
-    except ValueError:  # an empty file cannot be mapped
-        return memoryview(b"")
-
-
-def unpack(content: memoryview, offset: int, count: int) -> Chunks:
+def unpack(content: MappedFile, offset: int, count: int) -> Chunks:
     """Return the events of one span; they hold on to the content.
 
     :raises ValueError: if the span does not lie inside the content or holds an unknown kind.
@@ -103,9 +136,8 @@ def unpack(content: memoryview, offset: int, count: int) -> Chunks:
     if offset < 0 or count < 0 or end > len(content):
         raise ValueError(f"events {offset} to {end} are not in chunks.bin, which has {len(content)} bytes")
     chunks = MappedChunks(content, offset, count)
-    kind = max(chunks.kind, default=0)
-    if kind >= len(CHUNK_KINDS):
-        raise ValueError(f"unknown kind {kind} in chunks.bin")
+    if unknown := chunks.kind.translate(None, _KNOWN_KINDS):
+        raise ValueError(f"unknown kind {max(unknown)} in chunks.bin")
     return chunks
 
 

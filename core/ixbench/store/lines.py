@@ -12,7 +12,7 @@ from ixbench.model.errors import Fault, InputError
 from ixbench.model.record import RequestRecord
 from ixbench.model.sample import Sample
 from ixbench.model.schedule import PhaseName
-from ixbench.store.chunks import CHUNK_BYTES, mapped, unpack
+from ixbench.store.chunks import CHUNK_BYTES, MappedFile, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -65,7 +65,7 @@ def read_records(path: Path, chunks_path: Path, *, sealed: bool) -> tuple[Reques
     :param sealed: whether every line must be whole; else a torn end is left out.
     :raises InputError: if a line is broken that must not be.
     """
-    content = mapped(chunks_path)
+    content = MappedFile(chunks_path)
 
     def decode(line: bytes) -> RequestRecord:
         values = msgspec.structs.asdict(msgspec.json.decode(line, type=_Line))

@@ -39,9 +39,6 @@ def _impossible(measurement: Measurement) -> Reason | None:
     decode = measure.percentile(times.e2el - times.ttft, 0)
     if decode is not None and decode < 0:
         return _reason(decode, 0, "an answer ended before its first token")
-    gap = measure.percentile(times.icl, 0)
-    if gap is not None and gap < 0:
-        return _reason(gap, 0, "a chunk came before the one that precedes it")
     return None
 
 

@@ -88,11 +88,14 @@ LATENCY: tuple[Metric, ...] = (
         compute=_speeds("e2e_norm"),
         needs=("chunks", "usage"),
     ),
-    _seconds(
-        "icl_s",
-        "Inter-chunk latency: gaps between neighbouring output chunks, pooled over all requests. "
+    Metric(
+        name="icl_s",
+        unit="s",
+        better="lower",
+        definition="Inter-chunk latency: gaps between neighbouring output chunks, pooled over all requests. "
         "Not the latency of a token where a chunk holds several.",
-        "icl",
+        compute=lambda measurement: measurement.times.pooled_icl.summary(),
+        needs=("chunks",),
     ),
     _seconds("stall_s", "The longest gap between neighbouring output chunks of a request: the worst freeze that its user saw.", "stall"),
     _seconds(

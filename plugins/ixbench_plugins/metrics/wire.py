@@ -9,14 +9,9 @@ from ixbench.api.measure import Metric
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement
 
-_OUTPUT_KINDS = ("text", "think", "tool")
-
 
 def _bundled_share(measurement: Measurement) -> float | None:
-    from ixbench.api.engine import CHUNK_KINDS
-
-    codes = [CHUNK_KINDS.index(kind) for kind in _OUTPUT_KINDS]
-    chunks = sum(record.chunks.kind.count(code) for record in measurement.successes for code in codes)
+    chunks = int(measurement.times.chunks.sum())
     return sum(record.bundled for record in measurement.successes) / chunks if chunks else None
 
 

@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ixbench.measure import blocks
+from ixbench.measure.blocks import refuse_backwards
 from ixbench.measure.failure import BadRecordError
-from ixbench.measure.request import refuse_backwards, request_table, request_times
+from ixbench.measure.percentile import summarise
+from ixbench.measure.request import request_table, request_times
 from ixbench.model.record import Chunks
 from ixbench.testing.records import sample_record
 
@@ -166,8 +169,11 @@ def any_record(draw):
     ), rows
 
 
-@given(st.lists(any_record(), max_size=6))
-def test_the_table_agrees_with_the_definitions_read_one_by_one(drawn):
+@pytest.mark.parametrize("events", [1, 5, blocks.BLOCK_CHUNKS])
+@given(drawn=st.lists(any_record(), max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_table_is_what_the_definitions_give_read_one_by_one_to_the_last_bit(events, drawn, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_CHUNKS", events)
     records = [replace(record, chunks=Chunks.of(rows)) for record, rows in drawn]
     table = request_table(records)
     pooled = []
@@ -185,11 +191,38 @@ def test_the_table_agrees_with_the_definitions_read_one_by_one(drawn):
             "e2el": content and (last - record.send_ns) / 1e9,
             "tpot": content and n is not None and n >= 2 and (last - first) / 1e9 / (n - 1),
             "tpot_tail": content and n is not None and head is not None and n > head and (last - first) / 1e9 / (n - head),
+            "e2e_norm": content and n and (last - record.send_ns) / 1e9 / n,
+            "dispatch_delay": record.due_ns is not None and (record.send_ns - record.due_ns) / 1e9,
             "ttft_sched": content and record.due_ns is not None and (first - record.due_ns) / 1e9,
+            "e2el_sched": content and record.due_ns is not None and (last - record.due_ns) / 1e9,
             "stall": gaps and max(gaps),
         }
         for name, value in expected.items():
             found = getattr(table, name)[row]
-            undefined = value is False or value is None or value == []
-            assert np.isnan(found) if undefined else found == pytest.approx(value, rel=1e-12), name
+            undefined = value is False or value is None or value == [] or (name == "e2e_norm" and value == 0 and not n)
+            assert np.isnan(found) if undefined else found == value, name
+        assert (table.chunks[row], table.gaps[row], table.has_content[row]) == (len(content), len(gaps), bool(content))
+        assert (table.first_ns[row], table.last_ns[row]) == ((first, last) if content else (record.send_ns, record.send_ns))
     assert table.icl.tolist() == pooled
+    assert table.pooled_icl.summary() == summarise(pooled)
+
+
+@given(drawn=st.lists(any_record(), min_size=1, max_size=6), data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_first_bad_record_is_named_whatever_the_block(drawn, data, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_CHUNKS", data.draw(st.integers(1, 9)))
+    records = [replace(record, req_id=f"r{row}", chunks=Chunks.of(rows)) for row, (record, rows) in enumerate(drawn)]
+    wrong = data.draw(st.sets(st.integers(0, len(records) - 1), min_size=1))
+    for row in wrong:
+        fault = data.draw(st.sampled_from(["chunks", "early", "late", "close"]))
+        send = records[row].send_ns
+        changes = {
+            "chunks": {"chunks": Chunks.of([(send + 5, "text", 1, 1), (send + 4, "text", 1, 1)]), "close_ns": send + 9},
+            "early": {"chunks": Chunks.of([(send - 1, "role", None, 1)])},
+            "late": {"chunks": Chunks.of([(send + 10, "done", None, 1)]), "close_ns": send + 9},
+            "close": {"chunks": Chunks(), "close_ns": send - 1},
+        }
+        records[row] = replace(records[row], **changes[fault])
+    for refuse in (request_table, refuse_backwards):
+        with pytest.raises(BadRecordError, match=rf"^request r{min(wrong)}: "):
+            refuse(records)
