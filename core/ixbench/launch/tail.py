@@ -59,7 +59,7 @@ class LogTail:
     @property
     def begun(self) -> str:
         """The line that has not ended, as a progress bar's is until it moves."""
-        return next(clean_lines(self._begun)) if self._begun else ""
+        return _clean(self._begun)
 
     def _take(self, piece: bytes) -> list[tuple[int, str]]:
         if not piece:
@@ -72,4 +72,9 @@ class LogTail:
         self.lines += len(ended)
         # Of an endless line only so much is kept as is ever shown of one.
         self._begun = rest if len(rest) <= 2 * LINE_BYTES else rest[:LINE_BYTES] + rest[-LINE_BYTES:]
-        return [(number, next(clean_lines(line))) for number, line in enumerate(ended, first)]
+        return [(number, _clean(line)) for number, line in enumerate(ended, first)]
+
+
+def _clean(line: bytes) -> str:
+    # Most lines are plain, and then need no search for escapes.
+    return next(clean_lines(line)) if b"\x1b" in line or len(line) > LINE_BYTES else line.decode("utf-8", errors="replace")
