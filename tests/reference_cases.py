@@ -24,10 +24,14 @@ from ixbench.frontier.errors import FrontierError
 from ixbench.frontier.format import Seconds, format_hourly, format_latency, format_rate, format_usd, pct_faster
 from ixbench.frontier.gpus import checked_gpus, gpu_rates, pool_gpus, total_from_roles
 from ixbench.frontier.inverse import fastest_speed
+from ixbench.frontier.power import energy_usd_per_mtok, gpus_per_mw, measured_j_per_token, provisioned_j_per_token, provisioned_tok_s_mw
+from ixbench.frontier.repeats import read_repeats
 from ixbench.frontier.rung import read_rung
 from ixbench.frontier.select import Curve, is_speculative, select
 from ixbench.frontier.steffen import slopes
+from ixbench.frontier.student import compare
 from ixbench.measure.definition import Measurement
+from ixbench.measure.energy import integrate
 from ixbench.measure.failure import BadRecordError, classify
 from ixbench.measure.percentile import percentile, percentile_ranks
 from ixbench.measure.point import accounting, axis_of, measure, token_sums
@@ -127,6 +131,21 @@ def kind_select(given: dict[str, Any]) -> Answer:
     }
 
 
+def kind_repeats(given: dict[str, Any]) -> Answer:
+    read = read_repeats(
+        [plane(points) for points in given["runs"]],
+        number(given["rung"]),
+        mode=given.get("mode", "steffen"),
+        range_policy=given.get("range_policy", "in_range"),
+    )
+    return {"runs": read.runs, "reached": read.reached, "mean": read.mean, "half_width": read.half_width}
+
+
+def kind_compare(given: dict[str, Any]) -> Answer:
+    found = compare(numbers(given["a"]), numbers(given["b"]))
+    return {"difference": found.difference, "margin": found.margin, "distinguishable": found.distinguishable}
+
+
 def kind_property(given: dict[str, Any]) -> Answer:
     """Count what must not happen: dominated points on the frontier, points left uncovered, reads outside their neighbours, rises."""
     points = plane(given["points"])
@@ -203,6 +222,27 @@ def kind_session_cost(given: dict[str, Any]) -> Answer:
         completed=number(given["completed"]),
     )
     return {"usd": usd}
+
+
+def kind_power(given: dict[str, Any]) -> Answer:
+    """Answer what is provisioned always, what is measured where a measured power is given, and money (of what is provisioned) for a price."""
+    rate, kw = number(given["tps_per_gpu"]), number(given["all_in_kw"])
+    provisioned = provisioned_j_per_token(kw, rate)
+    answers = {
+        "j_per_token_provisioned": provisioned,
+        "tps_per_mw": provisioned_tok_s_mw(kw, rate),
+        "gpus_per_mw": gpus_per_mw(kw),
+    }
+    if given.get("measured_w_per_gpu") is not None:
+        measured = measured_j_per_token(number(given["measured_w_per_gpu"]), rate)
+        answers |= {"j_per_token_measured": measured, "tokens_per_j": 1 / measured}
+    if given.get("usd_per_kwh") is not None:
+        answers["energy_usd_per_mtok"] = energy_usd_per_mtok(provisioned, number(given["usd_per_kwh"]))
+    return answers
+
+
+def kind_energy(given: dict[str, Any]) -> Answer:
+    return {"joules": integrate(plane(given["samples"]), number(given["start"]), number(given["end"]))}
 
 
 def kind_gpus(given: dict[str, Any]) -> Answer:
@@ -342,11 +382,13 @@ def kind_run(given: dict[str, Any]) -> Answer:
 
 
 KINDS: dict[str, Kind] = {
+    "compare": kind_compare,
     "cost": kind_cost,
     "cost_bases": kind_cost_bases,
     "cost_split": kind_cost_split,
     "disagg": kind_disagg,
     "disagg_identity": kind_disagg_identity,
+    "energy": kind_energy,
     "format": kind_format,
     "frontier": kind_frontier,
     "gpus": kind_gpus,
@@ -354,7 +396,9 @@ KINDS: dict[str, Kind] = {
     "pct_faster": kind_pct_faster,
     "percentile": kind_percentile,
     "percentile_ranks": kind_percentile_ranks,
+    "power": kind_power,
     "property": kind_property,
+    "repeats": kind_repeats,
     "request": kind_request,
     "rung": kind_rung,
     "run": kind_run,

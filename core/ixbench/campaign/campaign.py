@@ -52,6 +52,8 @@ class Prices:
 class RunSettings:
     """The `[run]` table."""
 
+    repeats: int = 1
+    """How often each point is measured."""
     retries: int = 0
     """How often a point whose engine failed is tried again."""
     keep_engine: bool = False
@@ -84,10 +86,14 @@ class Campaign:
     runtime: str
     runtime_options: Any
     """An instance of the runtime's `Options`; None where it has none."""
+    collectors: Mapping[str, Any]
+    """By name of a collector: an instance of its `Options`."""
     replicas: int
     """Replicas of each simulated point."""
     limits: Mapping[str, float]
     """Other limits for verdict rules, by code."""
+    goodput: Mapping[str, float]
+    """Seconds that a request may take to count as good, by name of the time: ttft, tpot, ..."""
     table: Mapping[str, Any]
     """The file after `--set` and `--attach`, secrets hidden."""
     hash: str

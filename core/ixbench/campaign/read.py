@@ -15,6 +15,7 @@ from ixbench.campaign.files import resolve_files
 from ixbench.campaign.overrides import apply_overrides, attach
 from ixbench.campaign.schema import (
     CampaignTable,
+    GoodputTable,
     HardwareTable,
     ModelTable,
     PricesTable,
@@ -22,7 +23,16 @@ from ixbench.campaign.schema import (
     SimulationTable,
     WorkloadTable,
 )
-from ixbench.campaign.settings import find_prices, find_sku, hardware_spec, limit_faults, model_spec, read_runtime, report_settings
+from ixbench.campaign.settings import (
+    find_prices,
+    find_sku,
+    hardware_spec,
+    limit_faults,
+    model_spec,
+    read_collectors,
+    read_runtime,
+    report_settings,
+)
 from ixbench.campaign.surroundings import Surroundings
 from ixbench.campaign.validate import check, check_rest, field_names, shown, unknown_key
 from ixbench.model.errors import Fault, InputError
@@ -74,6 +84,9 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
     workload, options = _read_workload(reader, host)
     runtime, runtime_options, faults = read_runtime(reader.raw("runtime"), host, reader.locate("runtime"), document.folder)
     reader.faults += faults
+    collectors, faults = read_collectors(reader.raw("collectors"), host, reader.locate("collectors"), document.folder)
+    reader.faults += faults
+    goodput = reader.table("goodput", GoodputTable).model_dump(exclude_none=True)
     run = reader.table("run", RunTable)
     simulation = reader.table("simulation", SimulationTable)
     hardware = hardware_spec(hardware_table)
@@ -103,11 +116,13 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
         entries=entries,
         report=report,
         prices=prices,
-        run=RunSettings(retries=run.retries, keep_engine=run.keep_engine, stall_limit=run.stall_limit),
+        run=RunSettings(repeats=run.repeats, retries=run.retries, keep_engine=run.keep_engine, stall_limit=run.stall_limit),
         runtime=runtime,
         runtime_options=runtime_options,
+        collectors=collectors,
         replicas=simulation.replicas,
         limits=limits,
+        goodput=goodput,
         table=table,
         hash=table_hash(table),
         notes=tuple(notes),
@@ -139,7 +154,7 @@ class _Reader:
 
 def _check_top(document: Document, faults: list[Fault]) -> None:
     """Check what stands at the top of the file; the tables in it are checked one by one later."""
-    tables = {"model", "hardware", "workload", "defaults", "report", "prices", "run", "runtime", "limits"}
+    tables = {"model", "hardware", "workload", "defaults", "report", "goodput", "prices", "run", "runtime", "collectors", "limits"}
     known = field_names(CampaignTable)
     for key, value in document.table.items():
         where = document.at((key,))

@@ -37,6 +37,7 @@ def _list_of(value: object, *, whole: bool, allowed: str) -> list[Any]:
 
 
 MOST_CONCURRENT = 1_000_000
+MOST_REPEATS = 100
 
 
 def _check_concurrency(value: object) -> list[int]:
@@ -110,6 +111,7 @@ VariableName = Annotated[str, AfterValidator(check_variable_name)]
 Url = Annotated[str, AfterValidator(_check_url)]
 Scope = Annotated[str | list[str], BeforeValidator(_check_scope, json_schema_input_type=Literal["all", "community"] | list[str])]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Limit = Annotated[Duration, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
 
@@ -237,6 +239,25 @@ class ReportTable(OptionsModel):
     """Reporters to run (`ixbench plugins`)."""
 
 
+class GoodputTable(OptionsModel):
+    """`[goodput]`: what a user calls good, per request. A request is good that succeeds and meets every limit given here."""
+
+    ttft: Limit | None = None
+    """Time to first token, for instance "2s"."""
+    ttfa: Limit | None = None
+    """Time to first answer token: thinking does not count."""
+    tpot: Limit | None = None
+    """Time per output token, for instance "40ms"; an answer of one token meets it."""
+    e2el: Limit | None = None
+    """End-to-end latency."""
+    stall: Limit | None = None
+    """The longest gap between two chunks of an answer."""
+    ttft_sched: Limit | None = None
+    """Time to first token from the moment when the request was due."""
+    e2el_sched: Limit | None = None
+    """End-to-end latency from the moment when the request was due."""
+
+
 class PricesTable(OptionsModel):
     """`[prices]`: what a GPU-hour costs. Either key, not both."""
 
@@ -249,6 +270,9 @@ class PricesTable(OptionsModel):
 class RunTable(OptionsModel):
     """`[run]`: how a run behaves."""
 
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
+    """How often each point is measured, in whole passes over the plan, each with another seed of the workload. From 2 on, rungs have an
+    interval, and say where two curves cannot be told apart."""
     retries: Annotated[int, Field(ge=0, le=10)] = 0
     """How often a point whose engine failed is tried again, with a fresh engine."""
     keep_engine: bool = False
@@ -287,10 +311,13 @@ class CampaignTable(OptionsModel):
     defaults: DefaultsTable = DefaultsTable()
     deployment: list[DeploymentTable]
     report: ReportTable = ReportTable()
+    goodput: GoodputTable = GoodputTable()
     prices: PricesTable = PricesTable()
     run: RunTable = RunTable()
     runtime: RuntimeTable = RuntimeTable()
     simulation: SimulationTable = SimulationTable()
+    collectors: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """`[collectors.<name>]`: the keys of a collector that has some (`ixbench plugins` lists the collectors)."""
     limits: dict[str, NotNegative] = Field(default_factory=dict)
     """`<verdict code> = number`: another limit for a verdict rule (`ixbench plugins` lists the checks)."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.point import repeat_suffix
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -123,6 +125,11 @@ class LadderRung:
     """None where no other curve competes."""
     partly: tuple[RungRepeats, ...] = ()
     """Curves that reach the rung in some of their repeats only: they have no mean here and do not compete."""
+
+    @property
+    def operating_points(self) -> tuple[str, ...]:
+        """The ids of `points` without those of further repeats of the same."""
+        return tuple(dict.fromkeys(point.point.removesuffix(repeat_suffix(point.repeat)) for point in self.evidence))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ def notes_on(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
     :param points: all points that were counted, out of scope included.
     """
     yield from _on_points(ladder, points)
+    yield from _on_repeats(ladder)
     yield from _on_curves(ladder)
     days = [date.fromisoformat(day) for day in ladder.dates if day]
     if days and (apart := (max(days) - min(days)).days) > FAR_APART_DAYS:
@@ -50,19 +51,35 @@ def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
         )
 
 
+def _on_repeats(ladder: Ladder) -> Iterator[str]:
+    """Yield where repeats leave open which curve is better, or do not reach a rung."""
+    for rung in ladder.rungs:
+        target = f"{rung.target:g} tok/s/user"
+        for partly in rung.partly:
+            reach = f"{partly.reached} of {partly.runs} repeats of {partly.engine} ({partly.curve}) reach it"
+            yield f"At {target}: {reach}, so it has no mean there and does not compete."
+        other = rung.runner_up
+        if other is None or other.distinguishable is not False or rung.repeats is None or rung.tok_s_gpu is None:
+            continue
+        names = (rung.engine, other.engine) if rung.engine != other.engine else (rung.curve, other.curve)
+        rates = f"{format_rate(rung.tok_s_gpu)} and {format_rate(other.tok_s_gpu)} tok/s/GPU"
+        runs = f"{rung.repeats.runs} and {other.repeats.runs} repeats"
+        yield f"At {target}: {names[0]} and {names[1]} cannot be told apart, {rates} differ by no more than {runs} scatter (Welch, 95 %)."
+
+
 def _on_curves(ladder: Ladder) -> Iterator[str]:
     wide = [rung for rung in ladder.rungs if rung.bracket is not None and rung.bracket > WIDE_BRACKET]
     if wide:
         reads = []
         for rung in wide:
-            slow, fast = (format_rate(point.tok_s_user) for point in rung.evidence)
-            reads.append(f"{rung.target:g} (between {slow} and {fast})")
+            speeds = [point.tok_s_user for point in rung.evidence]
+            reads.append(f"{rung.target:g} (between {format_rate(min(speeds))} and {format_rate(max(speeds))})")
         verb = "is read between points" if len(wide) == 1 else "are each read between points"
         yield f"Rung{'' if len(wide) == 1 else 's'} {', '.join(reads)} {verb} so far apart that they say little: add loads in between."
     yield from _shared(ladder)
     winners = {rung.curve for rung in ladder.rungs}
     for curve in ladder.curves:
-        knots = sum(point.on_frontier for point in curve.points)
+        knots = min(len(frontier.x) for frontier in curve.readable.frontiers)
         if curve.key in winners and knots < FEW_KNOTS:
             yield f"The curve of {curve.engine} ({curve.key}) has only {_points(knots)} on its frontier."
 

@@ -90,7 +90,7 @@ class Accounting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointIdentity:
-    """What was measured. All fields but concurrency, rate, parallelism and settings decide whether points stand on one curve."""
+    """What was measured. All fields but concurrency, rate, parallelism, settings and repeat decide whether points stand on one curve."""
 
     model: str
     precision: str | None
@@ -121,6 +121,8 @@ class PointIdentity:
     output_tokens: int | None = None
     settings: Mapping[str, Scalar] = field(default_factory=dict)
     """Matrix settings of the point."""
+    repeat: int = 1
+    """Which measurement of the same operating point it is, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +166,10 @@ class PointResult:
     accounting: Accounting
     axis: Axis
     client: ClientReport | None
-    provenance: Mapping[str, object] = field(default_factory=dict)
-    """Launch id, argv, engine build, dates and whatever else tells how it came about."""
     energy: EnergyReading | None = None
     """None where the power of no GPU was read."""
+    provenance: Mapping[str, object] = field(default_factory=dict)
+    """Launch id, argv, engine build, dates and whatever else tells how it came about."""
     format: int = POINT_FORMAT
 
     @property

@@ -1,4 +1,4 @@
-"""From a campaign to a plan: points in file order, each with its launch; equal launch plans are one launch."""
+"""From a campaign to a plan: points in file order, repeats after them, each with its launch; equal launch plans are one launch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.launch import LaunchPlan
 from ixbench.model.point import Launch, Plan, Point
-from ixbench.plan.ids import launch_id, point_id
+from ixbench.plan.ids import launch_id, point_id, repeat_id
 from ixbench.plan.launching import find, launch_plan
 from ixbench.plan.show import launch_plan_json
 from ixbench.plan.totals import gpus_of, seconds_of
@@ -96,7 +96,16 @@ def _assemble(campaign: Campaign, host: Host, planned: list[tuple[Case, LaunchPl
         )
         known = launches[launch]
         notes = tuple(dict.fromkeys((*known.plan.notes, *plan.notes)))
-        launches[launch] = replace(known, plan=replace(known.plan, notes=notes), points=(*known.points, identifier))
+        launches[launch] = replace(known, plan=replace(known.plan, notes=notes))
+    # Pass after pass, so that a machine that warms up or slows down shows as spread and not as a better engine.
+    for repeat in range(2, campaign.run.repeats + 1):
+        for point in [point for point in points.values() if point.repeat == 1]:
+            identifier = repeat_id(point.id, repeat, points)
+            options = workload.repeat(campaign.workload_options, repeat)
+            points[identifier] = replace(point, id=identifier, repeat=repeat, workload_options=options)
+    for point in points.values():
+        known = launches[point.launch]
+        launches[point.launch] = replace(known, points=(*known.points, point.id))
     return Plan(
         points=tuple(points.values()),
         launches=tuple(launches.values()),

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ixbench.campaign.campaign import slug
+from ixbench.model.point import repeat_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,6 +27,11 @@ def point_id(case: Case, taken: Collection[str]) -> str:
         text = str(value).lower() if isinstance(value, bool) else str(value)
         parts += [key.removeprefix("args.").removeprefix("env."), text]
     return _unique(_short("-".join(part for part in map(slug, parts) if part)), taken)
+
+
+def repeat_id(first: str, repeat: int, taken: Collection[str]) -> str:
+    """Return the id of a repeat of a point: that of the first, `-rep2`, `-rep3` and so on appended."""
+    return _unique(f"{first}{repeat_suffix(repeat)}", taken)
 
 
 def launch_id(deployment: str, content: object, taken: Collection[str]) -> str:

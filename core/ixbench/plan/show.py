@@ -96,7 +96,7 @@ def _grouped(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 def counted(number: int, noun: str) -> str:
     """Return "1 point" or "3 points"."""
-    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    plural = f"{noun}es" if noun.endswith(("ch", "ss")) else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"
 
 
@@ -115,6 +115,7 @@ def _point(point: Point) -> dict[str, Any]:
         "concurrency": point.load.concurrency,
         "rate": point.load.rate,
         "settings": redact_table(point.settings),
+        "repeat": point.repeat,
         "seconds": point.seconds,
         "notes": [redact_text(note) for note in deployment.notes],
     }
@@ -142,7 +143,9 @@ def _env_value(name: str, variable: EnvVar) -> str:
 
 
 def _headline(plan: Plan) -> str:
-    parts = [f"{counted(len(plan.points), 'point')} in {counted(len(plan.launches), 'launch')}"]
+    repeats = max((point.repeat for point in plan.points), default=1)
+    passes = f" ({counted(repeats, 'pass')})" if repeats > 1 else ""
+    parts = [f"{counted(len(plan.points), 'point')}{passes} in {counted(len(plan.launches), 'launch')}"]
     if plan.gpus is not None:
         parts.append(counted(plan.gpus, "GPU"))
     if plan.seconds is not None:

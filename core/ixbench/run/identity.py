@@ -82,4 +82,5 @@ def _identity(host: Host, launch: Launch, point: Point, facts: Mapping[str, obje
         kv_offload=known.kv_offload,
         prepared=prepare_digest(plan.prepare),
         settings=dict(point.settings),
+        repeat=point.repeat,
     )

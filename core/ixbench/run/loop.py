@@ -11,11 +11,11 @@ import anyio
 
 from ixbench.host.source import describe
 from ixbench.launch.control import request_headers
-from ixbench.launch.route import route_to
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
 from ixbench.launch.flag_check import FlagCheck
 from ixbench.launch.gpu_gate import gate_for
+from ixbench.launch.route import route_to
 from ixbench.model.errors import IxbenchError
 from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, PointStarted
 from ixbench.replay.floor import measure_floor
@@ -75,7 +75,8 @@ class RunLoop:
     """Id of the point during which the server's own profiler is to run."""
     results: list[PointResult] = field(default_factory=list)
     """What this run has sealed, in order."""
-    _last: Launch | None = None
+    _last: bool = False
+    """Whether no other launch comes after the one at work; with repeats a launch comes several times."""
     _floor_s: float | None = None
     """What the client itself adds to every TTFT."""
     _tries: Counter[str] = field(default_factory=Counter)
@@ -89,13 +90,13 @@ class RunLoop:
         :raises BadRecordError: if the client is broken.
         :raises IxbenchError: if the disk refuses.
         """
-        self._last = launches[-1][0] if launches else None
         if launches:
             await self._measure_floor()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._tell)
-                for launch, points in launches:
+                for number, (launch, points) in enumerate(launches, start=1):
+                    self._last = number == len(launches)
                     queue = deque(points)
                     while queue and not self._over:
                         await self._one_start(launch, queue)
@@ -146,7 +147,7 @@ class RunLoop:
                 ),
                 flags=flags,
                 keep=(lambda: not queue and not self.interruption.asked)
-                if launch is self._last and self.campaign.run.keep_engine
+                if self._kept
                 else None,
             )
             with self.interruption.until_asked() as immune:
@@ -169,7 +170,7 @@ class RunLoop:
                     if (died := engine.failure()) is not None and not tried and not self._over:
                         # Ready and dead before the first request: starting it again and again would never end.
                         raise EngineError(died)  # noqa: TRY301 - told and counted as a start that failed, which it is
-            if self._kept(launch) and not queue and engine.pids:
+            if self._kept and not queue and engine.pids:
                 self.view.say(f"{launch.id}: left running at {engine.url} as {engine.model}; end it with: {engine.end_command}")
         except EngineError as error:
             if self.interruption.asked and not ready:
@@ -191,8 +192,9 @@ class RunLoop:
             return None
         return None if command is None else FlagCheck(command=command, check=adapter.check_help, known=self._help_texts)
 
-    def _kept(self, launch: Launch) -> bool:
-        return launch is self._last and self.campaign.run.keep_engine
+    @property
+    def _kept(self) -> bool:
+        return self._last and self.campaign.run.keep_engine
 
     def _launch_failed(self, launch: Launch, queue: deque[Point], failure: Failure) -> None:
         """Give the launch another try where the user allows it; else none of its points can be measured."""

@@ -182,8 +182,21 @@ def _absence(hardware: HardwareSpec, host: Host) -> str | None:
 
 
 def pending_launches(plan: Plan, points: Sequence[Point]) -> list[tuple[Launch, list[Point]]]:
-    """Return the launches that have points to measure, each with these, in plan order."""
-    by_launch: dict[str, list[Point]] = {}
-    for point in points:
-        by_launch.setdefault(point.launch, []).append(point)
-    return [(launch, by_launch[launch.id]) for launch in plan.launches if launch.id in by_launch]
+    """Return the launches that have points to measure, each with these, in plan order, repeats in passes of their own.
+
+    With repeats a launch comes once in each pass; two passes that meet in the same launch share its start.
+    """
+    found: list[tuple[Launch, list[Point]]] = []
+    for repeat in sorted({point.repeat for point in points}):
+        by_launch: dict[str, list[Point]] = {}
+        for point in points:
+            if point.repeat == repeat:
+                by_launch.setdefault(point.launch, []).append(point)
+        for launch in plan.launches:
+            if launch.id not in by_launch:
+                continue
+            if found and found[-1][0] is launch:
+                found[-1][1].extend(by_launch[launch.id])
+            else:
+                found.append((launch, by_launch[launch.id]))
+    return found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api.report import format_rate, format_usd
 from ixbench_plugins.reporters.text import MISSING
-from ixbench_plugins.reporters.words import read
+from ixbench_plugins.reporters.words import interval_rate, read
 
 if TYPE_CHECKING:
     from ixbench.api.report import CostTable, Ladder, LadderRung
@@ -24,12 +24,12 @@ def rung_rows(ladder: Ladder) -> list[tuple[str, ...]]:
     return [
         (
             f"{rung.target:g}",
-            format_rate(rung.tok_s_gpu),
+            interval_rate(rung),
             format_usd(rung.usd_per_mtok),
             rung.engine or MISSING,
             rung.precision or MISSING,
-            read(rung, ladder),
-            ", ".join(rung.points) or MISSING,
+            read(rung, ladder, bracket=True),
+            ", ".join(rung.operating_points) or MISSING,
         )
         for rung in ladder.rungs
     ]

@@ -20,8 +20,10 @@ SIMULATED_NOTE = (
 )
 
 _INTERPOLATION = {
-    "steffen": "Between two points the rate is read from a monotone cubic through the frontier (steffen) and marked interpolated.",
-    "linear": "Between two points the rate is read from the straight line between them (linear) and marked interpolated.",
+    "steffen": "Between two points the rate is read from a monotone cubic through the frontier (steffen) and marked interpolated; "
+    "bracket is their distance as a share of the target.",
+    "linear": "Between two points the rate is read from the straight line between them (linear) and marked interpolated; "
+    "bracket is their distance as a share of the target.",
     "step": "Between two points the next faster measured point stands for the target (step) and is marked meets.",
 }
 _RANGE = {
@@ -64,7 +66,7 @@ def headline(ladder: Ladder) -> str:
         return f"At {target}: {read(rung, ladder)}."
     cost = f", {format_usd(rung.usd_per_mtok)} per million tokens ({ladder.tier})" if rung.usd_per_mtok is not None else ""
     engine = f"{rung.engine} ({rung.precision})" if rung.precision else f"{rung.engine}"
-    return f"At {target}: {format_rate(rung.tok_s_gpu)} tok/s/GPU with {engine}{cost}; {read(rung, ladder)}."
+    return f"At {target}: {interval_rate(rung)} tok/s/GPU with {engine}{cost}; {read(rung, ladder)}."
 
 
 def _without_gpus(ladder: Ladder) -> str:
@@ -88,16 +90,40 @@ def system_rate(point: PointResult) -> float | None:
     return float(total) if isinstance(total, int | float) else None
 
 
-def read(rung: LadderRung, ladder: Ladder) -> str:
-    """Return how a rung's value came about, or why there is none, with the nearest miss."""
+def read(rung: LadderRung, ladder: Ladder, *, bracket: bool = False) -> str:
+    """Return how a rung's value came about, or why there is none, with the nearest miss.
+
+    :param bracket: say how far apart the points are between which it was read.
+    """
     if rung.status in _MISSES:
         words = "no rate per GPU" if not ladder.rates_known and ladder.configs else f"{_MISSES[rung.status]}{_nearest(rung)}"
     elif rung.status == "meets_slo":
         words = f"meets, at {format_rate(rung.at_tok_s_user)} tok/s/user"
     else:
-        words = rung.status + (", of two points" if rung.two_knots else "")
+        words = rung.status + (f", bracket {rung.bracket:.2f}" if bracket and rung.bracket is not None else "")
+        words += ", of two points" if rung.two_knots else ""
+    words += _repeats(rung)
     simulated = any(curve.key == rung.curve and curve.evidence == "simulated" for curve in ladder.curves)
     return f"{words}, {SIMULATED}" if simulated else words
+
+
+def _repeats(rung: LadderRung) -> str:
+    """Return what repeats say of a rung: in how many of them it is reached, and who else may be the best."""
+    if rung.tok_s_gpu is None:
+        best = max(rung.partly, key=lambda partly: partly.reached / partly.runs, default=None)
+        return f"; {best.engine} reached it in {best.reached} of {best.runs} repeats" if best is not None else ""
+    runs = f", {rung.repeats.runs} repeats" if rung.repeats is not None and rung.repeats.runs > 1 else ""
+    other = rung.runner_up
+    if other is None or other.distinguishable is not False:
+        return runs
+    return f"{runs}, not told apart from {other.engine if other.engine != rung.engine else other.curve}"
+
+
+def interval_rate(rung: LadderRung) -> str:
+    """Return the rate of a rung, with half of its 95 % interval where repeats tell it."""
+    rate = format_rate(rung.tok_s_gpu)
+    width = rung.repeats.uncertainty_tok_s_gpu if rung.repeats is not None else None
+    return rate if width is None else f"{rate} +- {format_rate(width)}"
 
 
 def _nearest(rung: LadderRung) -> str:
@@ -118,8 +144,19 @@ def reading(ladder: Ladder, runs: Sequence[RunView]) -> list[str]:
         _RANGE[ladder.range],
         _POLICY[ladder.policy],
         _scope(ladder),
+        _runs(ladder),
         *prices(runs),
     ]
+
+
+def _runs(ladder: Ladder) -> str:
+    """Return how often each point was measured, and what its rates' intervals are made of."""
+    if ladder.repeats == 1:
+        return "Repeats: 1 run of each point, so rates have no interval and curves cannot be told apart for certain ([run] repeats)."
+    return (
+        f"Repeats: {ladder.repeats} runs of each point. A rung is read from the frontier of each and the reads are averaged; "
+        "+- is half of the 95 % interval of that mean, and at least that of the points that it rests on."
+    )
 
 
 def _scope(ladder: Ladder) -> str:

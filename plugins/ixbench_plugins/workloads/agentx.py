@@ -186,6 +186,14 @@ class AgentX(Workload[AgentXOptions]):
         seed = options.rules.seed if options.seed is None else options.seed
         return options.model_copy(update=changed if seed is None else changed | {"seed": seed + number})
 
+    def repeat(self, options: AgentXOptions, number: int) -> AgentXOptions:
+        """Return the options of one repeat: the same corpus, and other starts in it."""
+        if number == 1:
+            return options
+        seed = options.rules.seed if options.seed is None else options.seed
+        pinned = options.model_copy(update={"corpus_seed": options.traces_seed} | ({} if seed is None else {"seed": seed}))
+        return super().repeat(pinned, number)
+
     def repeats(self, options: AgentXOptions) -> bool:
         """Say that with fixed markers every point sends the same prompts."""
         return options.run_id is not None

@@ -332,7 +332,8 @@ WRONG = {
     "a free tier": (file_of(more="[prices]\ntiers = { a = 0 }"), "prices.tiers.a: found 0; allowed: a number above 0"),
     "no tier": (file_of(more="[prices]\ntiers = {}"), 'prices.tiers: the table is empty; allowed: "label" = USD per GPU-hour'),
     "retries": (file_of(more="[run]\nretries = -1"), "run.retries: found -1; allowed: 0 or more"),
-    "repeats, not built": (file_of(more="[run]\nrepeats = 3"), "run.repeats: unknown key; allowed: keep_engine, retries"),
+    "no repeat": (file_of(more="[run]\nrepeats = 0"), "run.repeats: found 0; allowed: 1 or more"),
+    "repeats without end": (file_of(more="[run]\nrepeats = 1000"), "run.repeats: found 1000; allowed: 100 or less"),
     "unknown runtime": (
         file_of(more='[runtime]\nuse = "dokcer"'),
         "runtime.use: unknown runtime 'dokcer'; allowed: docker, process; did you mean 'docker'?",

@@ -41,7 +41,7 @@ def make_point(id_: str, x: float | None, y: float | None, **changes: Any) -> Po
         "image": None,
         "deployment": id_.rpartition("-c")[0],
         "workload": "fixed",
-        "concurrency": int(id_.rpartition("-c")[2] or 0),
+        "concurrency": int(id_.rpartition("-c")[2].partition("-")[0] or 0),
         "input_tokens": 1024,
         "output_tokens": 256,
     }

@@ -59,6 +59,44 @@ concurrency = [3]
     assert [point.seconds for point in plan.points] == [60.0] * 6
 
 
+REPEATED = """
+[run]
+repeats = 3
+[[deployment]]
+name = "a"
+engine = "acme"
+concurrency = [1, 4]
+[[deployment]]
+name = "b"
+engine = "acme"
+recipe = "big"
+rate = [2]
+"""
+
+
+def test_repeats_follow_in_whole_passes_under_ids_of_their_own(plan_of):
+    plan = plan_of(REPEATED)
+    assert [point.id for point in plan.points] == [
+        *("a-c1", "a-c4", "b-r2"),
+        *("a-c1-rep2", "a-c4-rep2", "b-r2-rep2"),
+        *("a-c1-rep3", "a-c4-rep3", "b-r2-rep3"),
+    ]
+    assert [point.repeat for point in plan.points] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert plan.launches[0].points == ("a-c1", "a-c4", "a-c1-rep2", "a-c4-rep2", "a-c1-rep3", "a-c4-rep3")
+    assert plan.seconds == 9 * 60
+    assert {point.launch for point in plan.points if point.id.startswith("b")} == {plan.launches[1].id}
+
+
+def test_a_workload_without_a_seed_is_repeated_as_it_is(plan_of):
+    plan = plan_of(REPEATED)
+    assert all(point.workload_options == plan.points[0].workload_options for point in plan.points)
+
+
+def test_the_first_of_several_repeats_has_the_id_that_it_has_alone(plan_of):
+    alone = plan_of(REPEATED.replace("repeats = 3", "repeats = 1"))
+    assert [point.id for point in alone.points] == [point.id for point in plan_of(REPEATED).points if point.repeat == 1]
+
+
 def test_ids_are_stable(plan_of):
     text = '[[deployment]]\nengine = "acme"\nrecipe = "big"\nconcurrency = [1, 4]'
     assert plan_of(text) == plan_of(text)

@@ -59,6 +59,7 @@ def test_json(plan):
         "concurrency": 6,
         "rate": None,
         "settings": {},
+        "repeat": 1,
         "seconds": 90.0,
         "notes": [NOTE],
     }

@@ -95,6 +95,18 @@ def test_launches_without_points_to_measure_are_left_out(house):
     assert [launch.id for launch, _ in pending] == [launch.id for launch in plan.launches if {"a-c2", "c-c1"} & set(launch.points)]
 
 
+def test_repeats_are_passes_and_two_that_meet_share_a_start(house):
+    deployments = [{"engine": "acme", "name": "a", "concurrency": [1, 2]}, {"engine": "plain", "name": "b", "url": "http://h:1", "rate": 1}]
+    plan = planned(house, deployment=deployments, run={"repeats": 2})
+    passes = [[point.id for point in points] for _, points in pending_launches(plan, plan.points)]
+    assert passes == [["a-c1", "a-c2"], ["b-r1"], ["a-c1-rep2", "a-c2-rep2"], ["b-r1-rep2"]]
+    alone = planned(house, deployment=deployments[:1], run={"repeats": 2})
+    ((_, points),) = pending_launches(alone, alone.points)
+    assert [point.id for point in points] == ["a-c1", "a-c2", "a-c1-rep2", "a-c2-rep2"]
+    resumed = pending_launches(plan, [point for point in plan.points if point.id not in {"a-c1", "a-c2", "a-c1-rep2"}])
+    assert [[point.id for point in points] for _, points in resumed] == [["b-r1"], ["a-c2-rep2"], ["b-r1-rep2"]]
+
+
 def test_weights_that_are_not_there_are_said_before_an_engine_is_started(house, tmp_path):
     path = str(tmp_path / "weights")
     plan = planned(house, model={"id": "m", "path": path})

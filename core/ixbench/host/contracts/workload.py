@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ixbench.model.schedule import Schedule
 
 
+REPEAT_STRIDE = 10_000
+"""Seeds between two repeats; more than a point has simulated replicas."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadIdentity:
     """What makes two points of a workload comparable."""
@@ -63,6 +67,18 @@ class Workload(ABC, Generic[OptionsT]):
         if number == 0 or not isinstance(seed, int):
             return options
         changed: OptionsT = options.model_copy(update={"seed": seed + number})  # type: ignore[attr-defined]
+        return changed
+
+    def repeat(self, options: OptionsT, number: int) -> OptionsT:
+        """Return the options of one repeat of a point: repeat 1 is what was asked, the others draw anew from the same corpus.
+
+        The identity must stay the same, or repeats would not stand on one curve. The default changes an option `seed` where there is one,
+        by so much that simulated replicas of different repeats never share one.
+        """
+        seed = getattr(options, "seed", None)
+        if number == 1 or not isinstance(seed, int):
+            return options
+        changed: OptionsT = options.model_copy(update={"seed": seed + (number - 1) * REPEAT_STRIDE})  # type: ignore[attr-defined]
         return changed
 
     def repeats(self, options: OptionsT) -> bool:
