@@ -20,7 +20,7 @@ import psutil
 
 from ixbench.launch.ports import is_listening
 from ixbench.launch.registry import OWNER, Owner, Registration, registered, unregister
-from ixbench.launch.shared_memory import held, remove_unused
+from ixbench.launch.shared_memory import Segment, held, present, remove_unused
 from ixbench.launch.tmp import is_tmp_of, remove_tmp
 from ixbench.launch.tree import MARKER, ProcessTree, alive
 from ixbench.model.launch import KEEP_VARIABLE
@@ -53,6 +53,8 @@ class Leftover:
     """Of those it was given, the ones on which something listens."""
     tmp: str | None = None
     """Its private temporary folder, if that exists."""
+    memory: tuple[Segment, ...] = ()
+    """Shared memory that its processes were seen to hold, as far as it exists."""
     cleanup: tuple[tuple[str, ...], ...] = ()
     """Commands that end what signals don't reach, for instance a container."""
     kept: bool = False
@@ -91,6 +93,8 @@ class CleanReport:
 def leftovers(*, search: bool = True) -> tuple[Leftover, ...]:
     """Return the launches whose ixbench has ended and of which something is left, those kept on purpose among them.
 
+    Ends nothing; only what is written down of launches that have ended by now, and the folder of a kept one, are tidied away.
+
     :param search: also look through the environment of all processes, for launches that are not written down.
     """
     entries = registered()
@@ -102,10 +106,14 @@ def leftovers(*, search: bool = True) -> tuple[Leftover, ...]:
         carriers = members.pop(launch.marker, ())
         if not launch.owner.gone():
             continue
-        if (left := _of_entry(launch, carriers)) is not None:
-            found.append(left)
-        else:
+        left = _of_entry(launch, carriers)
+        if left is not None and launch.kept and not left.kept and launch.tmp is not None:
+            # The user ended a kept engine as told, and cannot know of its folder.
+            left = None if remove_tmp(Path(launch.tmp), launch.marker) is None else left
+        if left is None:
             unregister(launch.marker)
+        else:
+            found.append(left)
     if search:
         found += [left for marker, carriers in sorted(members.items()) if (left := _of_carriers(marker, carriers)) is not None]
     return tuple(found)
@@ -121,7 +129,7 @@ def clean(leftover: Leftover) -> CleanReport:
         return CleanReport(ended=())
     tree = ProcessTree(marker=current.marker, roots=_sessions(current.pids))
     began = {process.pid for process in tree.scan()}
-    memory = held(began)
+    memory = held(began).union(current.memory)
     _signal(tree, signal.SIGTERM)
     _wait(tree, TERM_LIMIT_S)
     problems = [problem for command in current.cleanup if (problem := _run(command)) is not None]
@@ -163,7 +171,8 @@ def _of_entry(launch: Registration, carriers: Sequence[tuple[psutil.Process, Map
     known = {process.pid for process, _ in carriers} | {birth.pid for birth in launch.processes if birth.lives()}
     pids = _all_pids(launch.marker, known)
     tmp = launch.tmp if launch.tmp is not None and Path(launch.tmp).is_dir() else None
-    if not pids and tmp is None and not launch.cleanup:
+    memory = tuple(sorted(present().intersection(launch.memory)))
+    if not pids and tmp is None and not memory and not launch.cleanup:
         return None
     return Leftover(
         marker=launch.marker,
@@ -173,6 +182,7 @@ def _of_entry(launch: Registration, carriers: Sequence[tuple[psutil.Process, Map
         pids=pids,
         ports=tuple(port for port in launch.ports if is_listening(port)),
         tmp=tmp,
+        memory=memory,
         cleanup=launch.cleanup,
         kept=launch.kept and bool(pids or launch.cleanup),
     )

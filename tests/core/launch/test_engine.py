@@ -231,6 +231,47 @@ async def test_cancellation_leaves_nothing(start, folder, server, launch_plan, w
     assert not psutil.pid_exists(stored(folder)["processes"][0]["pid"])
 
 
+PATIENT = """
+import http.server, signal, sys, threading
+open_connections, ended = set(), threading.Event()
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def setup(self):
+        super().setup()
+        open_connections.add(self)
+    def finish(self):
+        super().finish()
+        open_connections.discard(self)
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+signal.signal(signal.SIGTERM, lambda *_: ended.set())
+threading.Thread(target=server.serve_forever, daemon=True).start()
+ended.wait()
+while open_connections:
+    pass
+"""
+"""A server that waits for its clients to leave before it ends, as some do for ever."""
+
+
+async def test_our_connections_are_closed_before_the_engine_is_asked_to_end(start, folder, python, launch_plan):
+    async with start(launch_plan(python(PATIENT, "{port:http}", completion=False))) as engine:
+        assert (await engine.client.get("/")).status_code == 200
+    assert stored(folder)["stop"]["killed"] == []
+    assert stored(folder)["stop"]["exit_codes"] == {"server": 0}
+
+
+async def test_an_engine_that_was_stopped_by_a_signal_ends_in_good_order(start, folder, server, launch_plan):
+    async with start(launch_plan(server())) as engine:
+        psutil.Process(engine.pids[0]).suspend()
+    assert stored(folder)["stop"]["killed"] == []
+    assert stored(folder)["stop"]["exit_codes"] == {"server": -15}
+
+
 async def test_an_error_of_the_block_stops_the_engine_and_passes_through(start, folder, server, launch_plan):
     with pytest.raises(ZeroDivisionError):
         async with start(launch_plan(server())):

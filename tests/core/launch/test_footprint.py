@@ -22,7 +22,7 @@ from ixbench.launch.footprint import Footprint
 from ixbench.launch.leftover import clean, leftovers
 from ixbench.launch.registry import OWNER, Birth, Owner, registered
 from ixbench.launch.tmp import VARIABLE, is_tmp_of, make_tmp, remove_tmp
-from ixbench.launch.tree import MARKER
+from ixbench.launch.tree import MARKER, alive
 
 pytestmark = pytest.mark.anyio
 
@@ -160,7 +160,7 @@ import subprocess, sys, time
 from pathlib import Path
 from ixbench.launch.footprint import Footprint
 from ixbench.launch.registry import OWNER
-from ixbench.launch.tree import MARKER
+from ixbench.launch.tree import MARKER, alive
 
 marker, kept = sys.argv[1], sys.argv[2] == "kept"
 footprint = Footprint.begin(marker=marker, launch_id="test", engine="acme", folder=Path("/nowhere"), ports={}, with_tmp=True, notes=[])
@@ -213,6 +213,17 @@ def killed(monkeypatch, machine):
             continue
 
 
+def end(pids):
+    """Kill processes, and wait until they are gone."""
+    members = [psutil.Process(pid) for pid in pids]
+    for process in members:
+        process.kill()
+    limit = time.monotonic() + 20
+    while any(alive(process) for process in members):
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
 def of(marker, **how):
     (found,) = [left for left in leftovers(**how) if left.marker == marker]
     return found
@@ -252,10 +263,17 @@ def test_an_engine_that_was_kept_is_said_to_be(killed, state):
     assert clean(of(marker)).clean
 
 
+def test_a_kept_engine_that_the_user_ended_leaves_nothing_to_clean(killed):
+    marker, tmp = killed("kept")
+    end(of(marker).pids)
+    assert [left for left in leftovers(search=False) if left.marker == marker] == []
+    assert not tmp.exists()
+    assert marker not in {entry.marker for entry in registered()}
+
+
 def test_an_entry_of_which_nothing_is_left_is_forgotten(killed):
     marker, tmp = killed()
-    for pid in of(marker).pids:
-        psutil.Process(pid).kill()
+    end(of(marker).pids)
     remove_tmp(tmp, marker)
     assert [left for left in leftovers() if left.marker == marker] == []
     assert marker not in {entry.marker for entry in registered()}
