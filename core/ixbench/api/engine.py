@@ -56,6 +56,7 @@ from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, HostMemory, OptionsModel, Size
+    from ixbench.launch.tool_stream import ToolStream
     from ixbench.replay.virtual import VirtualClock
     from ixbench.replay.wire import ReplayTransport
 
@@ -126,6 +127,7 @@ __all__ = [
     "Sku",
     "StreamQuirks",
     "SyntheticPrompt",
+    "ToolStream",
     "TurnRequest",
     "VirtualClock",
     "args_findings",
@@ -156,5 +158,9 @@ __all__ = [
 ]
 
 _OPTION_NAMES = ("Duration", "HostMemory", "OptionsModel", "Size")
-_REPLAY_NAMES = {"ReplayTransport": "ixbench.replay.wire", "VirtualClock": "ixbench.replay.virtual"}
-__getattr__ = lazy(__name__, dict.fromkeys(_OPTION_NAMES, "ixbench.host.contracts.options") | _REPLAY_NAMES)
+_FURTHER_NAMES = {
+    "ReplayTransport": "ixbench.replay.wire",
+    "ToolStream": "ixbench.launch.tool_stream",
+    "VirtualClock": "ixbench.replay.virtual",
+}
+__getattr__ = lazy(__name__, dict.fromkeys(_OPTION_NAMES, "ixbench.host.contracts.options") | _FURTHER_NAMES)

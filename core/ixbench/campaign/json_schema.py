@@ -29,6 +29,8 @@ def campaign_schema(host: Host) -> dict[str, Any]:
     properties["workload"] = _described(properties["workload"], {"anyOf": workloads})
     runtimes = [_runtime(runtime.name, runtime.Options, definitions) for runtime in host.runtimes()]
     properties["runtime"] = _described(properties["runtime"], {"anyOf": runtimes})
+    collectors = {one.name: _collector(one.name, one.Options, definitions) for one in host.collectors() if one.Options is not None}
+    properties["collectors"] = _described(properties["collectors"], _closed("collectors", collectors, []))
     properties["defaults"] = _described(properties["defaults"], _defaults(host, definitions))
     kept = ("ReportTable", "ModelTable", "HardwareTable", "PricesTable", "RunTable", "SimulationTable")
     definitions = {name: value for name, value in definitions.items() if not name.startswith("campaign.") or name.endswith(kept)}
@@ -73,6 +75,11 @@ def _runtime(name: str, options: type[BaseModel] | None, definitions: dict[str, 
     use = _schema_of(RuntimeTable, "runtime", definitions)["properties"]["use"]
     needed = [] if name == use["default"] else ["use"]
     return _closed(f"runtime {name}", {"use": _described(use, {"const": name}), **own.get("properties", {})}, needed)
+
+
+def _collector(name: str, options: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
+    own = _schema_of(options, f"collector-{name}", definitions)
+    return _closed(f"collector {name}", own.get("properties", {}), own.get("required", []))
 
 
 def _defaults(host: Host, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""The tables beside the deployments: model, hardware, report, prices, run, runtime and limits, checked against what is installed."""
+"""The tables beside the deployments, from model and hardware to collectors and limits, checked against what is installed."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ixbench.campaign.campaign import Prices, slug
@@ -137,6 +138,38 @@ def read_runtime(table: Mapping[str, Any], host: Host, locate: Callable[[KeyPath
         return parsed.use, None, [*faults, *(unknown_key(locate((key,)), key, ("use",)) for key in own)]
     options, found = check(runtime.Options, own, locate, further_keys=("use",))
     return parsed.use, None if options is None else resolve_files(options, folder), [*faults, *found.values()]
+
+
+def read_collectors(
+    table: Mapping[str, Any], host: Host, locate: Callable[[KeyPath], str], folder: Path
+) -> tuple[dict[str, object], list[Fault]]:
+    """Return the options of each collector that the `[collectors]` table names, and what is wrong with it.
+
+    :param folder: where relative paths start.
+    """
+    collectors = {collector.name: collector for collector in host.collectors()}
+    found: dict[str, object] = {}
+    faults: list[Fault] = []
+    for name, own in table.items():
+        if name not in collectors:
+            faults.append(_unknown("collector", name, collectors, locate((name,))))
+            continue
+        if not isinstance(own, dict):
+            faults.append(Fault(where=locate((name,)), problem=f"found {shown(own)}", allowed="a table"))
+            continue
+        model = collectors[name].Options
+        if model is None:
+            faults += [Fault(where=locate((name, key)), problem=f"unknown key: the collector {name!r} has none") for key in own]
+            continue
+        options, wrong = check(model, own, partial(_below, locate, name))
+        faults += wrong.values()
+        if options is not None:
+            found[name] = resolve_files(options, folder)
+    return found, faults
+
+
+def _below(locate: Callable[[KeyPath], str], name: str, path: KeyPath) -> str:
+    return locate((name, *path))
 
 
 def _unknown(noun: str, name: str, known: Iterable[str], where: str) -> Fault:

@@ -151,7 +151,7 @@ async def measure_point(
             schedule, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
             state.load = Progress()
             _enter(job, "profile")
-            async with sampling(job.host.collectors(), target, writer.sample) as sampled:
+            async with sampling(job.host.collectors(), target, writer.sample, job.campaign.collectors) as sampled:
                 with interruption.until_asked(), watched.until_dead():
                     await sampled.opened()
                 report = await _execute_watched(

@@ -5,24 +5,27 @@ from __future__ import annotations
 import time
 import types
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
 from ixbench.host.contracts.collector import FinishingSampler
+from ixbench.host.source import describe
+from ixbench.model.errors import IxbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
 
     from ixbench.host.contracts.collector import Collector, CollectorTarget, Sampler
     from ixbench.model.sample import Sample
 
 T = TypeVar("T")
 
-OPEN_LIMIT_S = 10.0
-"""Bound on opening a source."""
-FINISH_LIMIT_S = 10.0
+OPEN_LIMIT_S = 20.0
+"""Bound on opening a source: vendors' tools may take a second or two each time that they are asked."""
+FINISH_LIMIT_S = 15.0
 """Bound on what all sources read when the load has ended, and on closing them."""
 
 
@@ -56,14 +59,22 @@ class Sampling:
 
 
 @asynccontextmanager
-async def sampling(collectors: Sequence[Collector], target: CollectorTarget, write: Callable[[Sample], None]) -> AsyncIterator[Sampling]:
-    """Sample while the block runs. Where the block does not come to `finish`, the collectors are cancelled at its end."""
+async def sampling(
+    collectors: Sequence[Collector],
+    target: CollectorTarget,
+    write: Callable[[Sample], None],
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> AsyncIterator[Sampling]:
+    """Sample while the block runs. Where the block does not come to `finish`, the collectors are cancelled at its end.
+
+    :param options: a collector's own table of the campaign, by its name.
+    """
     running = Sampling()
     async with anyio.create_task_group() as tasks:
         for collector in collectors:
             job = _Collecting(collector=collector, write=write, failures=running.failures)
             running._jobs.append(job)  # noqa: SLF001 - its own
-            tasks.start_soon(job.run, target)
+            tasks.start_soon(job.run, replace(target, options=options.get(collector.name)))
         try:
             yield running
         finally:
@@ -102,7 +113,7 @@ class _Collecting:
                         self._sampler = sampler
                         await self._sample(sampler)
         except Exception as error:  # noqa: BLE001 - a plugin's failure must not end the point
-            self.failures[self.collector.name] = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            self.failures[self.collector.name] = str(error) if isinstance(error, IxbenchError) else describe(error)
         finally:
             self.opened.set()
             self.closed.set()

@@ -90,8 +90,7 @@ class AmdMachine:
     def _memory_by_driver(self) -> tuple[GpuMemory, ...] | None:
         def readings() -> Iterator[tuple[None, str, int | None, int | None]]:
             for gpu in read_gpus(self.kfd):
-                device = self.root / "sys/class/drm" / f"renderD{gpu.render_minors[0]}" / "device"
-                yield None, gpu.bdf, _whole(device / "mem_info_vram_used"), _whole(device / "mem_info_vram_total")
+                yield None, gpu.bdf, vram_used(self.root, gpu), _whole(_driver(self.root, gpu) / "mem_info_vram_total")
 
         return _complete(readings())
 
@@ -137,6 +136,18 @@ class AmdMachine:
             return Checkup(id="kernel_parameters", title=title, value=f"has {' and '.join(WANTED_PARAMETERS)}", status="ok")
         advice = "boot with it: peer-to-peer traffic between the GPUs is slower or fails without"
         return Checkup(id="kernel_parameters", title=title, value=f"lacks {' and '.join(missing)}", status="warning", advice=advice)
+
+
+def vram_used(root: Path, gpu: KfdGpu) -> int | None:
+    """Return the bytes of a GPU's memory that are in use by the driver's file, or None where it does not tell.
+
+    :param root: of /sys.
+    """
+    return _whole(_driver(root, gpu) / "mem_info_vram_used")
+
+
+def _driver(root: Path, gpu: KfdGpu) -> Path:
+    return root / "sys/class/drm" / f"renderD{gpu.render_minors[0]}" / "device"
 
 
 def _hidden(granted: int, hidden: int) -> Checkup:

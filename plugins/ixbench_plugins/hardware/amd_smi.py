@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ixbench_plugins.hardware.tool_json import entry, gpu_rows, number, size, whole
@@ -18,6 +18,9 @@ LIST_OLD = ("amd-smi", "list", "--json")
 STATIC = ("amd-smi", "static", "--json")
 MEMORY = ("amd-smi", "metric", "--mem-usage", "--json")
 PROCESS = ("amd-smi", "process", "--json")
+WATCH = ("amd-smi", "metric", "-p", "-c", "-t", "-u", "-w", "1", "--csv")
+"""Power, clocks, temperature and usage every second, until it is ended. (With --json some versions print nothing.)"""
+ENERGY = ("amd-smi", "metric", "-E", "--csv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,17 +117,35 @@ def read_processes(text: str) -> tuple[Process, ...] | None:
     return tuple(found) if rows else None
 
 
+@dataclass(slots=True, kw_only=True)
+class CsvRows:
+    """Rows of `--csv` output as its lines come."""
+
+    header: list[str] | None = field(default=None, init=False)
+    """The last one that came: it is repeated now and then."""
+
+    def row(self, line: str) -> dict[str, str] | None:
+        """Return a line's cells by column; None for a header, for text around the rows, and for a line that is cut off or has no end."""
+        if not line.endswith("\n") or len(lines := line.splitlines()) != 1:
+            return None
+        cells = next(csv.reader(lines), [])
+        if "gpu" in cells and cells[0] in {"gpu", "timestamp"}:
+            self.header = cells
+        elif self.header is not None and len(cells) == len(self.header):
+            return dict(zip(self.header, cells, strict=True))
+        return None
+
+
 def read_csv(text: str) -> tuple[dict[str, str], ...]:
     """Return the rows of `--csv` output by column; text before the header, repeated headers and a last row that is cut off are skipped."""
-    header: list[str] | None = None
-    rows: list[dict[str, str]] = []
-    lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
-    for cells in csv.reader(lines):
-        if "gpu" in cells and cells[0] in {"gpu", "timestamp"}:
-            header = cells
-        elif header is not None and len(cells) == len(header):
-            rows.append(dict(zip(header, cells, strict=True)))
-    return tuple(rows)
+    rows = CsvRows()
+    return tuple(row for line in text.splitlines(keepends=True) if (row := rows.row(line)) is not None)
+
+
+def read_energy(text: str) -> dict[int, float]:
+    """Return the joules that each GPU has taken since its driver was loaded, of the output of `ENERGY`."""
+    pairs = ((whole(row.get("gpu")), number(row.get("total_energy_consumption"))) for row in read_csv(text))
+    return {gpu: joules for gpu, joules in pairs if gpu is not None and joules is not None}
 
 
 def hip_indices(listed: Sequence[ListedGpu]) -> dict[int, int]:

@@ -73,6 +73,11 @@ class ShippedHardware(HardwareBook):
         return self._amd.checkups()
 
 
+def vendor_of(sku: str | None) -> str | None:
+    """Return who makes a SKU, or None for one that the book does not have."""
+    return next((row["vendor"] for row in read_book("hardware")["gpu"] if row["sku"] == sku), None)
+
+
 def device_ids() -> dict[int, str]:
     """Return the PCI device ids of AMD GPUs, those of virtual functions included, to SKUs."""
     rows = read_book("hardware")["gpu"]

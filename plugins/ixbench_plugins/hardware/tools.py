@@ -20,9 +20,14 @@ ROCM_BIN = Path("/opt/rocm/bin")
 """Where ROCm's tools lie even if no PATH leads there."""
 
 
-def ask_tool(argv: Sequence[str]) -> str | None:
-    """Return what a tool prints, or None if it is not there, fails, or takes longer than 10 s."""
-    executable = shutil.which(argv[0]) or shutil.which(argv[0], path=str(ROCM_BIN))
+def find_tool(name: str) -> str | None:
+    """Return the path of a vendor's tool, or None where it is not installed."""
+    return shutil.which(name) or shutil.which(name, path=str(ROCM_BIN))
+
+
+def ask_tool(argv: Sequence[str], limit_s: float = LIMIT_S) -> str | None:
+    """Return what a tool prints, or None if it is not there, fails, or takes longer than the limit."""
+    executable = find_tool(argv[0])
     if executable is None:
         return None
     try:
@@ -30,7 +35,7 @@ def ask_tool(argv: Sequence[str]) -> str | None:
             [executable, *argv[1:]],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
             env={**os.environ, "LC_ALL": "C"},
         )

@@ -1,0 +1,62 @@
+"""What GPUs' readings are called and when they were taken, the same for every vendor and every source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ixbench.api.engine import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+POWER = "power_w"
+CLOCK = "clock_mhz"
+TEMPERATURE = "temperature_c"
+ACTIVITY = "activity_share"
+VRAM = "vram_used_bytes"
+ENERGY = "energy_j"
+"""A counter: what the GPU has taken since its driver was loaded."""
+NAMES = (POWER, CLOCK, TEMPERATURE, ACTIVITY, VRAM, ENERGY)
+
+SLACK_S = 0.5
+"""How long a tool may take from its stamp to the row in our hands."""
+LATE_LIMIT_S = 300.0
+"""A row that is older was not held back by any buffer: its stamp is of another clock."""
+_NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """When a row came, on both clocks."""
+
+    mono_ns: int
+    """The clock of the records."""
+    wall_s: float
+
+
+def taken_ns(arrival: Arrival, stamp_s: float, resolution_s: float) -> int:
+    """Return when a row was taken, on the clock of the records.
+
+    A tool stamps its rows with the wall clock, often in whole seconds, so that a reading may be almost a second later than its stamp. A row
+    that comes within that second was taken when it came, which is exact to some milliseconds. One that comes later lay in a buffer of the
+    tool: it was taken in the middle of its second, for all we know. Stamps that cannot be of this machine's clock tell nothing.
+
+    :param stamp_s: seconds since the epoch.
+    :param resolution_s: what the stamp is rounded down to.
+    """
+    late_s = arrival.wall_s - stamp_s
+    if late_s <= resolution_s + SLACK_S or late_s > LATE_LIMIT_S:
+        return arrival.mono_ns
+    return arrival.mono_ns - round((late_s - resolution_s / 2) * _NS_PER_S)
+
+
+def samples_of(source: str, gpu: int, ns: int, values: Mapping[str, float | None]) -> Iterator[Sample]:
+    """Yield the samples of one GPU; what was not told has none.
+
+    :param source: the collector's name.
+    :param gpu: its index, as HIP or CUDA counts.
+    """
+    for name, value in values.items():
+        if value is not None:
+            yield Sample(ns=ns, source=source, name=name, value=value, labels={"gpu": str(gpu)})
