@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ixbench.launch.stop import StopReport
     from ixbench.model.launch import ProcessPlan
 
+_READABLE = "SPT_NOENV"
+"""Read by setproctitle, by which vLLM's processes change their titles; it writes them over the environment otherwise."""
+_READABLE_REASON = "workers that change their title keep the environment in which ixbench finds whose they are"
+
 
 @dataclass(slots=True, kw_only=True)
 class Footprint:
@@ -27,8 +31,6 @@ class Footprint:
     """What could not be written or removed."""
     _before: frozenset[Segment] = field(default_factory=present)
     """Shared memory that was there already."""
-    _memory: set[Segment] = field(default_factory=set)
-    """Shared memory of the launch's processes, as far as it was seen."""
 
     @classmethod
     def begin(
@@ -49,10 +51,12 @@ class Footprint:
         return made
 
     def equip(self, process: ProcessPlan) -> ProcessPlan:
-        """Return a process that uses the temporary folder, unless its plan names another."""
-        if self.entry.tmp is None or VARIABLE in process.env:
+        """Return a process that uses the temporary folder and keeps its environment readable, unless its plan says otherwise."""
+        if self.entry.tmp is None:
             return process
-        return replace(process, env={**process.env, VARIABLE: EnvVar(value=self.entry.tmp, reason=REASON, origin="ixbench")})
+        ours = {VARIABLE: (self.entry.tmp, REASON), _READABLE: ("1", _READABLE_REASON)}
+        added = {name: EnvVar(value=value, reason=reason, origin="ixbench") for name, (value, reason) in ours.items()}
+        return replace(process, env={**added, **process.env})
 
     def started(self, pid: int) -> None:
         """Take down a process that was started."""
@@ -67,7 +71,10 @@ class Footprint:
 
     def look(self, pids: Iterable[int]) -> None:
         """Take down which shared memory the processes of the launch hold: when they have been killed, nothing tells any more."""
-        self._memory |= held(pids) - self._before
+        memory = tuple(sorted((held(pids) - self._before).union(self.entry.memory)))
+        if memory != self.entry.memory:
+            self.entry = replace(self.entry, memory=memory)
+            self._write()
 
     def keep(self) -> None:
         """Take down that the launch goes on because the user wants it to; its folder stays."""
@@ -78,7 +85,7 @@ class Footprint:
         """Remove what is ours; where something of the launch is left, all stays on record for `ixbench doctor --clean`."""
         if report.left_pids or report.cleanup_failures:
             return
-        if removed := remove_unused(self._memory):
+        if removed := remove_unused(self.entry.memory):
             self.notes.append(f"killed processes left shared memory behind, which was removed: {', '.join(removed)}")
         problem = remove_tmp(Path(self.entry.tmp), self.entry.marker) if self.entry.tmp is not None else None
         if problem is not None:

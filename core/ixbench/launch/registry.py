@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from ixbench.launch.shared_memory import Segment  # noqa: TC001 - msgspec resolves the annotations below
 from ixbench.model.errors import IxbenchError
 from ixbench.store.encode import write_atomic
 
@@ -116,6 +117,8 @@ class Registration:
     """The private temporary folder."""
     cleanup: tuple[tuple[str, ...], ...] = ()
     """Commands that end what signals don't reach, for instance a container."""
+    memory: tuple[Segment, ...] = ()
+    """Shared memory that its processes were seen to hold."""
     kept: bool = False
     """Whether the user wanted it to go on when the run had ended."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from ixbench.launch import leftover
 from ixbench.launch.engine import start_engine
+from ixbench.launch.registry import registered
 from ixbench.launch.shared_memory import FOLDER, held, present, remove_unused
 from ixbench.launch.tree import MARKER
 
@@ -136,3 +138,10 @@ def test_so_does_what_a_launch_leaves_whose_ixbench_was_killed(path, hold, monke
     report = leftover.clean(left)
     assert (report.ended, report.removed, report.clean) == ((process.pid,), (str(path),), True)
     assert not path.exists()
+
+
+async def test_it_is_on_record_while_a_launch_lives(folder, runtime, server, launch_plan, path):
+    async with start_engine("test", launch_plan(sharing(server, path)), runtime=runtime, folder=folder, signatures=[]):
+        (entry,) = registered()
+        assert [segment.path for segment in entry.memory] == [str(path)]
+        assert json.loads((folder / "launch.json").read_text())["processes"][0]["env"]["SPT_NOENV"]["origin"] == "ixbench"
