@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api._lazy import lazy
+from ixbench.frontier.cost import tokens_per_usd
 from ixbench.frontier.cost_table import CostTable, CostTier, build_cost_table
 from ixbench.frontier.curves import CurvePoint, LadderCurve
 from ixbench.frontier.format import Seconds, format_hourly, format_latency, format_rate, format_usd, pct_faster
 from ixbench.frontier.ladder import BestLatency, Ladder, LadderRung, LeftOut, Peak, RungPoint, build_ladder
+from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
+from ixbench.frontier.select import Selection, select
 from ixbench.host.contracts.importer import ImportedFile, Importer
 from ixbench.host.contracts.reporter import Reporter
 from ixbench.model.errors import Fault, InputError, did_you_mean
@@ -51,6 +54,7 @@ __all__ = [
     "RunView",
     "RungPoint",
     "Seconds",
+    "Selection",
     "Size",
     "Sku",
     "Verdict",
@@ -63,6 +67,10 @@ __all__ = [
     "format_rate",
     "format_usd",
     "pct_faster",
+    "provisioned_j_per_token",
+    "provisioned_tok_s_mw",
+    "select",
+    "tokens_per_usd",
 ]
 
 __getattr__ = lazy(__name__, dict.fromkeys(("Duration", "OptionsModel", "Size"), "ixbench.host.contracts.options"))

@@ -57,6 +57,8 @@ class RunView:
     """The campaign with secrets redacted."""
     machine: Mapping[str, object] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    launches: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """How engines were started, the content of each launch.json by the launch's id; empty for imported points."""
 
     @property
     def repeats(self) -> int:

@@ -9,6 +9,7 @@ from ixbench.model.errors import Fault, InputError, PluginError
 from ixbench.model.run import ReportSettings, RunView
 from ixbench.store.folder import RunReader
 from ixbench.store.header import HEADER
+from ixbench.store.launches import read_launch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,7 @@ def load_run(path: Path) -> RunView:
     reader = RunReader(path)
     header = reader.header()
     points = tuple(reader.result(point_id) for point_id in reader.sealed())
+    launches = dict.fromkeys(str(point.provenance.get("launch") or "") for point in points)
     return RunView(
         id=reader.id,
         title=header.title,
@@ -71,6 +73,7 @@ def load_run(path: Path) -> RunView:
         campaign=header.campaign,
         machine=header.machine,
         versions=header.versions,
+        launches={name: content for name in launches if (content := read_launch(reader, name)) is not None},
     )
 
 

@@ -103,8 +103,24 @@ def read(rung: LadderRung, ladder: Ladder, *, bracket: bool = False) -> str:
         words = rung.status + (f", bracket {rung.bracket:.2f}" if bracket and rung.bracket is not None else "")
         words += ", of two points" if rung.two_knots else ""
     words += _repeats(rung)
-    simulated = any(curve.key == rung.curve and curve.evidence == "simulated" for curve in ladder.curves)
-    return f"{words}, {SIMULATED}" if simulated else words
+    return f"{words}, {SIMULATED}" if _is_simulated(rung, ladder) else words
+
+
+def remarks(rung: LadderRung, ladder: Ladder) -> str:
+    """Return what a rung's status leaves open, for a table that has a column for the status alone."""
+    found = [_nearest(rung).removeprefix(": ")]
+    if rung.status == "meets_slo":
+        found.append(f"at {format_rate(rung.at_tok_s_user)} tok/s/user")
+    if rung.bracket is not None:
+        found.append(f"bracket {rung.bracket:.2f}")
+    if rung.two_knots:
+        found.append("of two points")
+    found += [_repeats(rung).lstrip(",; "), SIMULATED if _is_simulated(rung, ladder) else ""]
+    return ", ".join(filter(None, found))
+
+
+def _is_simulated(rung: LadderRung, ladder: Ladder) -> bool:
+    return any(curve.key == rung.curve and curve.evidence == "simulated" for curve in ladder.curves)
 
 
 def _repeats(rung: LadderRung) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -55,6 +56,20 @@ def test_a_run_folder_becomes_a_view_in_plan_order(run):
     assert view.sku.sku == "mi355x"
     assert view.missing == ()
     assert view.campaign["workload"] == {"use": "fixed"}
+
+
+def test_a_view_tells_how_its_engines_were_started(run, tmp_path):
+    assert load_run(run).launches == {}
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    (launch,) = {point.provenance["launch"] for point in load_run(copy).points}
+    path = copy / "launches" / launch / "launch.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('{"id": "vllm", "processes": []}')
+    assert load_run(copy).launches == {launch: {"id": "vllm", "processes": []}}
+    path.write_text("{")
+    with pytest.raises(InputError, match="no launch"):
+        load_run(copy)
 
 
 def test_what_is_not_finished_is_missing(run, tmp_path):
