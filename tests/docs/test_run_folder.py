@@ -24,7 +24,10 @@ from ixbench.testing.folders import write_sample_run
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "run-folder.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^##+ (.*?)\n(.*?)(?=^##|\Z)", TEXT, re.MULTILINE | re.DOTALL))
-FREE = {"campaign", "machine", "versions", "limits", "plugins", "metrics", "provenance", "identity.settings", "accounting.failed", "labels"}
+FREE = {"campaign", "machine", "versions", "limits", "plugins", "metrics", "provenance", "identity.settings", "accounting.failed", "labels"} | {
+    "intervals.percentiles",
+    "intervals.bootstrap",
+}
 """Objects whose keys are the user's, the machine's or a plugin's."""
 
 

@@ -14,6 +14,9 @@ MetricValue = float | int | None
 Metrics = dict[str, MetricValue | dict[str, MetricValue]]
 """Name -> number, or name -> parts (percentiles, or the bases of a rate). Units stand in the names."""
 
+Bounds = tuple[float, float] | None
+"""Lower and upper end of an interval; None where there are too few values for one."""
+
 POINT_FORMAT = 1
 """History of point.json: 1 = first release."""
 
@@ -55,6 +58,23 @@ class EnergyReading:
     """How many GPUs were read."""
     counter_error_share: float | None = None
     """By what share the GPUs' own energy counters differ from the integral of their power; None = they have none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """How sure the numbers of one measured point are: 95 % intervals beside its metrics, by metric and part, in the metric's unit.
+
+    They know only what varied within the point. How much another run would differ is told by repeats.
+    """
+
+    percentiles: Mapping[str, Mapping[str, Bounds]]
+    """Distribution-free: the two values of single requests that enclose the percentile; None where there are too few for it."""
+    bootstrap: Mapping[str, Mapping[str, Bounds]]
+    """Of headline numbers, from drawing the point's sessions anew; empty where it has fewer than five."""
+    sessions: int
+    """How many sessions the successes belong to; single requests are a session each."""
+    resamples: int
+    """How often they were drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +188,8 @@ class PointResult:
     client: ClientReport | None
     energy: EnergyReading | None = None
     """None where the power of no GPU was read."""
+    intervals: Intervals | None = None
+    """None for a point without successes, and for a simulated one, whose replicas have a spread instead."""
     provenance: Mapping[str, object] = field(default_factory=dict)
     """Launch id, argv, engine build, dates and whatever else tells how it came about."""
     format: int = POINT_FORMAT

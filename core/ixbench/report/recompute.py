@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ixbench.host.source import describe
+from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.replicas import mean_metrics
 from ixbench.measure.verdict import judge
@@ -51,6 +52,7 @@ def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str]
             accounting=accounting(measurement),
             axis=axis_of(metrics, view.report.axis),
             energy=measurement.energy,
+            intervals=intervals_of(measurement, point.id),
         )
 
     return replace(view, points=tuple(again(point) for point in view.points))

@@ -16,6 +16,7 @@ from ixbench.campaign.address import is_local
 from ixbench.host.contracts.collector import CollectorTarget
 from ixbench.host.source import describe
 from ixbench.launch.errors import EngineError
+from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
 from ixbench.model.errors import IxbenchError, first_error
@@ -183,6 +184,7 @@ async def measure_point(
         report,
         records,
         sku=job.host.sku(point.deployment.hardware.sku),
+        goodput=job.campaign.goodput,
         read_samples=writer.samples,
         on_host=is_local(engine.url),
         engine_failure=failure,
@@ -324,6 +326,7 @@ def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, objec
             clock=measurement.clock or "read",
         ),
         energy=measurement.energy,
+        intervals=intervals_of(measurement, job.point.id),
         provenance=provenance,
     )
     return MeasuredPoint(result=result, measurement=measurement)

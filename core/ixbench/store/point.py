@@ -48,6 +48,7 @@ RESULT_KEYS: tuple[str, ...] = (
     "axis",
     "client",
     "energy",
+    "intervals",
     "provenance",
 )
 """The keys of point.json, in order; all are always there."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
 from ixbench.model.result import Failure
@@ -104,6 +105,7 @@ def _write_measured(folder: RunFolder, host: Host, point_id: str, concurrency: i
                 accounting=accounting(measurement),
                 axis=axis_of(metrics, "median"),
                 energy=measurement.energy,
+                intervals=intervals_of(measurement, point_id),
             ),
             measurement,
         )

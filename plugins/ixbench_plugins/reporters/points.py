@@ -20,6 +20,11 @@ LATENCIES = ("ttft_s", "tpot_s", "e2el_s")
 PERCENTILES = ("p50", "p90", "p99")
 KINDS = ("total", "input", "output", "computed")
 
+INTERVALS_NOTE = (
+    "Intervals hold the true figure with 95 % confidence as far as this one run can tell: tok/s, tok/s/user, TTFT and TPOT by drawing its "
+    "sessions anew (bootstrap), E2EL by order statistics; a dash means that there are too few answers. They know nothing of what another "
+    "run would have changed: [run] repeats does."
+)
 THIN_NOTE = "* fewer than 10 answers lie beyond this percentile: it may move a lot from run to run."
 
 
@@ -68,6 +73,18 @@ class PointRow:
         if part is not None:
             value = value.get(part) if isinstance(value, dict) else None
         return value if isinstance(value, int | float) else None
+
+    def between(self, metric: str, part: str) -> tuple[float, float] | None:
+        """Return the 95 % interval of a number: of headline numbers the bootstrap's, of other percentiles the order statistics'."""
+        intervals = self.point.intervals
+        if intervals is None:
+            return None
+        tables = (intervals.bootstrap, intervals.percentiles)
+        return next((table[metric][part] for table in tables if part in table.get(metric, {})), None)
+
+    def speed_between(self, axis: str) -> tuple[float, float] | None:
+        """Return the interval of the speed."""
+        return self.between("speed_tok_s_user", AXIS_PARTS.get(axis, axis))
 
     def speed(self, axis: str) -> float | None:
         """Return the speed in tok/s/user on an axis."""

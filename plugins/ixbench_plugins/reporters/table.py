@@ -7,12 +7,22 @@ import io
 from typing import TYPE_CHECKING, ClassVar
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate
-from ixbench_plugins.reporters.points import KINDS, LATENCIES, PERCENTILES, THIN_NOTE, PointRow, definitions, point_rows, sentences_of
+from ixbench_plugins.reporters.points import (
+    INTERVALS_NOTE,
+    KINDS,
+    LATENCIES,
+    PERCENTILES,
+    THIN_NOTE,
+    PointRow,
+    definitions,
+    point_rows,
+    sentences_of,
+)
 from ixbench_plugins.reporters.text import MISSING, clean, escape, json_text, markdown_list, markdown_table
 from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, simulated_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ixbench.api.report import RunView
 
@@ -30,6 +40,8 @@ _DEFINED = (
     "concurrency_mean",
 )
 _NO_GPUS_NOTE = "tok/s/GPU is not known for points without a number of GPUs: say it with --gpus or [hardware] gpus."
+_RATES_BETWEEN = ("total", "output")
+"""Kinds of tok/s/GPU that have an interval."""
 _FORMULA_STARTS = ("=", "+", "-", "@")
 _FIRST_NUMBER = 4
 """Columns before it hold words."""
@@ -81,12 +93,16 @@ def cells(row: PointRow, axis: str) -> dict[str, Cell]:
         "rate_per_s": identity.rate,
         "axis": axis,
         "axis_tok_s_user": row.speed(axis),
+        **_ends("axis", "tok_s_user", row.speed_between(axis)),
     }
     for name in LATENCIES:
         for percentile in PERCENTILES:
             found[f"{name.removesuffix('_s')}_{percentile}_s"] = row.number(name, percentile)
             found[f"{name.removesuffix('_s')}_{percentile}_thin"] = row.is_thin(name, percentile)
+            found |= _ends(f"{name.removesuffix('_s')}_{percentile}", "s", row.between(name, percentile))
     found |= {f"{kind}_tok_s_gpu": row.number("throughput_tok_s_gpu", kind) for kind in KINDS}
+    for kind in _RATES_BETWEEN:
+        found |= _ends(kind, "tok_s_gpu", row.between("throughput_tok_s_gpu", kind))
     found |= {f"{kind}_tok_s": row.number("throughput_tok_s", kind) for kind in KINDS}
     found |= {
         "requests_per_s": row.number("requests_per_s"),
@@ -99,6 +115,11 @@ def cells(row: PointRow, axis: str) -> dict[str, Cell]:
         "client_lag_s": point.client.lag_s if point.client else None,
     }
     return found
+
+
+def _ends(name: str, unit: str, both: tuple[float, float] | None) -> dict[str, Cell]:
+    """Return the two ends of an interval as cells."""
+    return {f"{name}_low_{unit}": None if both is None else both[0], f"{name}_high_{unit}": None if both is None else both[1]}
 
 
 def _csv(rows: Sequence[PointRow], axis: str) -> str:
@@ -133,6 +154,11 @@ def _markdown(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) -> I
     headers += ("tok/s/GPU", "tok/s", "output tok/s", "requests/s", "in flight", "ok / requests")
     table = [_markdown_row(row, axis, several=several) for row in rows]
     yield from markdown_table(headers, table, right=range(_FIRST_NUMBER, len(headers)))
+    if any(row.point.intervals is not None for row in rows):
+        yield from ("", "## Intervals", "", INTERVALS_NOTE, "")
+        between = (f"tok/s/user ({axis})", *latencies, "tok/s/GPU", "output tok/s/GPU", "sessions")
+        intervals = [_intervals_row(row, axis, several=several) for row in rows if row.point.intervals is not None]
+        yield from markdown_table(("point", *between), intervals, right=range(1, len(between) + 1))
     notes = simulated_notes(row.point for row in rows)
     notes += sentences_of(rows)
     notes += [f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing]
@@ -154,6 +180,21 @@ def _markdown_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
     line += [format_rate(row.number("throughput_tok_s", kind)) for kind in ("total", "output")]
     line += [format_rate(row.number("requests_per_s")), format_rate(row.number("concurrency_mean"))]
     return [*line, f"{counts.ok} / {counts.requests}"]
+
+
+def _intervals_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
+    line = [f"{row.run.id}/{row.point.id}" if several else row.point.id, _range(row.speed_between(axis), format_rate)]
+    line += [_range(row.between(name, percentile), _time) for name in LATENCIES for percentile in PERCENTILES]
+    line += [_range(row.between("throughput_tok_s_gpu", kind), format_rate) for kind in _RATES_BETWEEN]
+    return [*line, str(row.point.intervals.sessions) if row.point.intervals is not None else MISSING]
+
+
+def _range(both: tuple[float, float] | None, text: Callable[[float], str]) -> str:
+    return MISSING if both is None else f"{text(both[0])} to {text(both[1])}"
+
+
+def _time(value: float) -> str:
+    return format_latency(Seconds(value))
 
 
 def latency(row: PointRow, metric: str, percentile: str) -> str:

@@ -1,0 +1,80 @@
+"""Names as people write them: engines, workloads, SKUs, and a point's configuration in a few words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ixbench.api.report import PointIdentity, PointResult, RunView
+
+ENGINES = {
+    "atom": "ATOM",
+    "dynamo": "Dynamo",
+    "llamacpp": "llama.cpp",
+    "sglang": "SGLang",
+    "trtllm": "TensorRT-LLM",
+    "vllm": "vLLM",
+}
+"""An engine that is not here is called as its adapter is."""
+_WORKLOADS = {
+    "agentx": "AgentX agentic coding",
+    "azure": "Azure trace",
+    "fixed": "fixed sequence lengths",
+    "mooncake": "Mooncake trace",
+    "prompts": "recorded prompts",
+}
+_NO_METHOD = frozenset({"", "none", "off"})
+
+
+def engine_name(engine: str) -> str:
+    """Return an engine's name in print."""
+    return ENGINES.get(engine.lower(), engine)
+
+
+def workload_name(identity: PointIdentity) -> str:
+    """Return a workload in print, with its lengths where it has fixed ones."""
+    name = _WORKLOADS.get(identity.workload, identity.workload)
+    if identity.input_tokens is None and identity.output_tokens is None:
+        return name
+    return f"{name}, {_length(identity.input_tokens)} input and {_length(identity.output_tokens)} output tokens"
+
+
+def hardware_name(hardware: str | None, run: RunView) -> str:
+    """Return a SKU in print: as the hardware book that the run used has it."""
+    if hardware is None:
+        return "hardware not known"
+    return run.sku.name if run.sku is not None and run.sku.sku == hardware else hardware.upper()
+
+
+def load_words(identity: PointIdentity) -> str:
+    """Return the load of a point in words."""
+    if identity.concurrency is not None:
+        return "1 user" if identity.concurrency == 1 else f"{identity.concurrency} users"
+    return f"{identity.rate:g} sessions/s" if identity.rate is not None else "load not known"
+
+
+def configuration(point: PointResult) -> str:
+    """Return what tells a point from the others of its model and SKU: engine, precision, parallelism, modes and load."""
+    identity = point.identity
+    sizes = (("TP", identity.tensor_parallel), ("PP", identity.pipeline_parallel), ("DP", identity.data_parallel))
+    known = [
+        engine_name(identity.engine),
+        identity.precision or "",
+        # One pipeline stage and one replica are what everybody expects.
+        " ".join(f"{name}{size}" for name, size in sizes if size is not None and (size > 1 or name == "TP")),
+        "EP" if identity.expert_parallel else "",
+        speculation(identity.spec_method) or "",
+        f"KV offload {identity.kv_offload}" if identity.kv_offload not in _NO_METHOD else "",
+        *(f"{name} = {value}" for name, value in identity.settings.items()),
+        load_words(identity),
+    ]
+    return ", ".join(filter(None, known))
+
+
+def speculation(method: str | None) -> str | None:
+    """Return the method of speculative decoding in print; None where there is none."""
+    return None if method is None or method.strip().lower() in _NO_METHOD else f"speculative ({method})"
+
+
+def _length(tokens: int | None) -> str:
+    return "any number of" if tokens is None else f"{tokens:,}"
