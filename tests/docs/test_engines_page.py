@@ -21,5 +21,5 @@ def test_every_code_of_the_launcher_is_told_and_no_other():
 
 def test_the_limits_are_those_of_the_code():
     assert f"no byte of any answer for {suspicion.SILENCE_S:g} s after it" in PAGE
-    assert f"a server that computes all the time gets {watch._BUSY_LIMIT_S:g} s" in PAGE  # noqa: SLF001 - the page tells it
-    assert f"over at least {watch._UNHEALTHY_S:g} s" in PAGE  # noqa: SLF001 - as above
+    assert f"a server that computes all the time gets {watch._BUSY_LIMIT_S:g} s" in PAGE
+    assert f"over at least {watch._UNHEALTHY_S:g} s" in PAGE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -205,6 +206,48 @@ def test_a_fatal_line_of_an_engine_that_stands_still(shell, campaign):
     failure = done.point("scripted-c1")["failure"]
     assert failure["code"] == "gpu-out-of-memory"
     assert failure["evidence"][0].endswith("HIP out of memory. Tried to allocate 3 GiB")
+
+
+def test_llamacpp_that_hangs_ends_its_point(shell):
+    pytest.importorskip("xllamacpp", reason="the extra llamacpp is not installed")
+    pytest.importorskip("gguf", reason="the extra llamacpp is not installed")
+    workload = 'schema = 1\n[workload]\nuse = "fixed"\ninput_tokens = 100\noutput_tokens = 50\nrequests = 500\nwarmup = 0\n'
+    tiny = "tiny_width = 256\ntiny_layers = 1\nslots = 4\ncontext = 512\nthreads = 1\n"
+    shell.write("campaign.toml", f'{workload}[[deployment]]\nengine = "llamacpp"\nconcurrency = 2\n{tiny}')
+    running = shell.start("run", "campaign.toml")
+    running.wait_for(lambda: under_way(running, "llamacpp-c2"))
+    (process,) = [one for one in shell.processes() if "ixbench_plugins.engines.llamacpp.serve" in one.cmdline()]
+    process.suspend()
+    done = running.end()
+    assert done.point("llamacpp-c2")["failure"]["code"] == "engine_unhealthy", done.err
+    assert shell.processes() == []
+
+
+def prepared(shell, text, digest=None):
+    (shell.folder / "patches").mkdir()
+    script = shell.write("patches/fix.sh", text)
+    digest = digest or hashlib.sha256(script.read_bytes()).hexdigest()
+    return f'concurrency = [1]\nprepare = [{{ script = "patches/fix.sh", sha256 = "{digest}", reason = "the kernel is wrong" }}]'
+
+
+def test_a_prepare_step_runs_before_the_server_and_marks_its_results(shell, campaign):
+    campaign(settings=prepared(shell, "echo patched > patched.txt"))
+    done = shell.run("run", "campaign.toml")
+    result = done.point("scripted-c1")
+    assert (result["failure"], result["accounting"]["ok"]) == (None, 12), done.err
+    assert (shell.folder / "patched.txt").read_text() == "patched\n"
+    assert len(result["identity"]["prepared"]) == 12
+    assert any("fix.sh (sha256 " in note and note.endswith("the kernel is wrong") for note in result["provenance"]["notes"])
+
+
+@pytest.mark.parametrize(("text", "digest", "code"), [("exit 4", None, "prepare_failed"), ("true", "0" * 64, "prepare_changed")])
+def test_a_prepare_step_that_is_wrong_starts_no_server(shell, campaign, text, digest, code):
+    campaign(settings=prepared(shell, text, digest))
+    done = shell.run("run", "campaign.toml")
+    assert done.code == 3
+    assert done.point("scripted-c1")["failure"]["code"] == code
+    assert "fix.sh" in done.err
+    assert shell.processes() == []
 
 
 def test_keep_engine_leaves_the_last_one_and_attach_measures_it(shell, campaign):
