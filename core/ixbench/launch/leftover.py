@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from ixbench.launch.ask import tell
 from ixbench.launch.ports import is_listening
 from ixbench.launch.registry import OWNER, Owner, Registration, registered, unregister
 from ixbench.launch.shared_memory import Segment, held, present, remove_unused
@@ -237,14 +237,7 @@ def _wait(tree: ProcessTree, limit_s: float) -> None:
 
 def _run(command: Sequence[str]) -> str | None:
     """Run one command that ends a container; return what went wrong, or None."""
-    try:
-        done = subprocess.run(  # noqa: S603 - the runtime's own command, from the user's state folder, without a shell
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_LIMIT_S, check=False, text=True, errors="replace"
-        )
-    except subprocess.TimeoutExpired:
-        return f"{shlex.join(command)} did not end within {COMMAND_LIMIT_S:g} s"
-    except OSError as error:
-        return f"{shlex.join(command)}: {error.strerror or error}"
-    if done.returncode:
-        return f"{shlex.join(command)} ended with {done.returncode}: {' '.join(done.stderr.split())[:200]}"
-    return None
+    said = tell(command, COMMAND_LIMIT_S)
+    if said.code == 0:
+        return None
+    return f"{shlex.join(command)}: {' '.join((said.stderr or said.stdout).split())[:200] or f'exit code {said.code}'}"
