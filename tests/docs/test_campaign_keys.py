@@ -24,6 +24,7 @@ HEADINGS = {
     "prepare": "[[deployment.prepare]]",
     "defaults": "[defaults]",
     "report": "[report]",
+    "goodput": "[goodput]",
     "prices": "[prices]",
     "run": "[run]",
     "runtime": "[runtime]",

@@ -16,10 +16,15 @@ PARTS = ["mean", "p50", "p75", "p90", "p95", "p99", "min", "max", "n"]
 TIMES = ["ttft_s", "ttfa_s", "e2el_s", "tpot_s", "tpot_tail_s", "icl_s", "stall_s", "connect_s", "task_time_s"]
 LATENESS = ["dispatch_delay_s", "ttft_sched_s", "e2el_sched_s"]
 SPEEDS = ["speed_tok_s_user", "e2e_norm_tok_s_user"]
-SUMMARIES = [*TIMES, *LATENESS, *SPEEDS]
-COUNTS = ["input_tokens", "output_tokens", "cached_tokens"]
-RATES = ["throughput_tok_s_gpu", "throughput_tok_s"]
+PENALISED = ["ttft_penalised_s", "tpot_penalised_s", "e2el_penalised_s"]
+BY_DEPTH = ["ttft_root_s", "ttft_sub_s", "tpot_root_s", "tpot_sub_s"]
+SUMMARIES = [*TIMES, *LATENESS, *SPEEDS, *PENALISED, *BY_DEPTH]
+COUNTS = ["input_tokens", "output_tokens", "cached_tokens", "uncached_tokens", "output_asked_tokens", "task_tokens"]
+RATES = ["throughput_tok_s_gpu", "throughput_tok_s", "steady_throughput_tok_s", "steady_throughput_tok_s_gpu"]
+SLICES = ["slice_output_tok_s", "slice_concurrency", "slice_ttft_s"]
+GOODPUT = ["goodput_req_s", "attainment_share"]
 NUMBERS = ["span_s", "requests_per_s", "concurrency_mean", "failed_share", "length_error_share", "bundled_share", "ttft_bound_share"]
+NUMBERS += ["phase_s", "tasks_completed", "output_of_asked_share", "steady_window_s"]
 COUNTED = ["preemption_count", "kv_usage_max_share", "requests_running_max", "requests_waiting_max"]
 ENERGY = ["power_w_gpu", "joules_per_token", "provisioned_joules_per_token", "provisioned_tok_s_mw"]
 
@@ -57,13 +62,16 @@ def test_every_metric_says_what_it_is():
 
 
 def test_the_shapes_of_point_json(metrics):
-    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *NUMBERS, *COUNTED, *ENERGY, "cache_hit_share", "acceptance_length"}
+    singles = {"cache_hit_share", "acceptance_length", "depth_tokens"}
+    assert set(metrics) == {*SUMMARIES, *COUNTS, *RATES, *SLICES, *NUMBERS, *GOODPUT, *COUNTED, *ENERGY, *singles}
     for name in SUMMARIES:
         assert metrics[name] is None or list(metrics[name]) == PARTS, name
     for name in COUNTS:
         assert list(metrics[name]) == [*PARTS, "sum"], name
     for name in [*RATES, *ENERGY[1:]]:
         assert list(metrics[name]) == ["total", "input", "output", "computed"], name
+    for name in SLICES:
+        assert list(metrics[name]) == ["s1", "s2", "s3", "s4", "s5"], name
     assert list(metrics["cache_hit_share"]) == ["measured", "theoretical", "server", "external"]
     assert list(metrics["acceptance_length"]) == ["configured", "realised", "per_chunk"]
 
@@ -107,9 +115,7 @@ def test_nothing_measured_is_null_throughout_never_zero():
 def powered(gpus, watts):
     """Return what reads the samples of so many GPUs that took this all the time."""
     moments = [round(second * 1e9) for second in range(-1, 4)]
-    samples = [
-        Sample(ns=ns, source="amd", name="power_w", value=watts, labels={"gpu": str(gpu)}) for gpu in range(gpus) for ns in moments
-    ]
+    samples = [Sample(ns=ns, source="amd", name="power_w", value=watts, labels={"gpu": str(gpu)}) for gpu in range(gpus) for ns in moments]
     return lambda names: [sample for sample in samples if sample.name in names]
 
 
@@ -152,7 +158,8 @@ def test_failures_enter_no_latency_and_no_rate():
     with_failure = measure(sample_measurement([*ten().records, slow, warm], gpus=8), METRICS)
     without = measure(ten(), METRICS)
     changed = {name for name in without if without[name] != with_failure[name]}
-    assert changed == {"failed_share", "concurrency_mean"}
+    load = {"concurrency_mean", "slice_concurrency", "phase_s"}
+    assert changed == {"failed_share", *load, *PENALISED}
     assert with_failure["failed_share"] == 1 / 11
 
 
@@ -176,16 +183,116 @@ def test_the_theoretical_hit_share_is_that_of_the_blocks_of_successes():
     assert measure(sample_measurement(records), METRICS)["cache_hit_share"]["theoretical"] == 90 / 150
 
 
-def test_a_task_is_a_tree_whose_requests_all_succeeded():
+def tasks(**changes):
     records = [
         sample_record("a1", tree_id="a", send_s=0),
-        sample_record("a2", tree_id="a", send_s=5),
+        sample_record("a2", tree_id="a", send_s=5, depth=1, usage_input=3000),
         sample_record("b1", tree_id="b", send_s=0),
         sample_record("b2", tree_id="b", send_s=50, failure="truncated"),
         sample_record("c1", tree_id="c", send_s=0, cancelled=True),
+        sample_record("d1", tree_id="d", send_s=0),
+        sample_record("e1", tree_id="e", send_s=-9, phase="warmup"),
     ]
-    times = measure(sample_measurement(records), METRICS)["task_time_s"]
-    assert (times["n"], times["mean"]) == (1, 5.82)
+    return measure(sample_measurement(records, **{"agentic": True} | changes), METRICS)
+
+
+def test_a_task_is_a_tree_that_ended_and_whose_requests_all_succeeded():
+    found = tasks(unfinished=("d", "b"))
+    assert (found["task_time_s"]["n"], found["task_time_s"]["mean"]) == (1, 5.82)
+    assert (found["task_tokens"]["sum"], found["tasks_completed"]) == (4064, 1)
+    assert tasks()["tasks_completed"] == 2
+
+
+def test_a_task_that_was_not_counted_has_no_tokens_but_a_time():
+    records = [sample_record("a", usage_output=None, usage_asked=False), sample_record("b")]
+    found = measure(sample_measurement(records), METRICS)
+    assert (found["task_tokens"]["n"], found["task_time_s"]["n"]) == (1, 2)
+
+
+def test_main_agents_and_sub_agents_apart():
+    found = tasks()
+    assert (found["ttft_root_s"]["n"], found["ttft_sub_s"]["n"], found["tpot_root_s"]["n"], found["tpot_sub_s"]["n"]) == (3, 1, 3, 1)
+    assert found["depth_tokens"] == {
+        "root_requests": 3, "root_input": 3000, "root_output": 96, "sub_requests": 1, "sub_input": 3000, "sub_output": 32,
+    }  # fmt: skip
+    plain = tasks(agentic=False)
+    assert [plain[name] for name in (*BY_DEPTH, "depth_tokens")] == [None] * 5
+
+
+GOOD = {"ttft": 0.25, "tpot": 0.02}
+
+
+def judged(records, limits, **changes):
+    found = measure(sample_measurement(records, goodput=limits, **changes), METRICS)
+    return found["goodput_req_s"], found["attainment_share"]
+
+
+def test_goodput_counts_what_meets_every_limit_and_never_a_failure():
+    records = [
+        sample_record("good"),
+        sample_record("slow start", ttft_s=0.26),
+        sample_record("slow stream", gap_s=0.021),
+        sample_record("failed", failure="truncated"),
+        sample_record("stopped", cancelled=True),
+        sample_record("also good", send_s=1.18),
+    ]
+    assert judged(records, GOOD) == (2 / 2.0, 2 / 6)
+    assert judged(records, {}) == (None, None)
+    assert judged([], GOOD) == (None, None)
+
+
+def test_what_an_answer_does_not_have_cannot_be_too_long_unless_there_is_no_answer():
+    one, empty = sample_record("one", chunks=1), sample_record("empty", chunks=0, usage_output=1)
+    assert judged([one, empty], {"tpot": 0.01, "stall": 0.01})[1] == 0.5
+    assert judged([one, empty], {"ttft": 9.0})[1] == 0.5
+
+
+def test_what_was_not_due_was_due_when_it_was_sent():
+    records = [sample_record("a", due_ns=None), sample_record("b", send_s=1, due_ns=0)]
+    assert judged(records, {"ttft_sched": 0.2})[1] == 0.5
+    assert judged(records, {"e2el_sched": 1.82})[1] == 1
+
+
+def test_a_failure_never_ends_in_penalised_percentiles():
+    records = [sample_record(f"r{i}", ttft_s=i / 100) for i in range(1, 20)]
+    records += [sample_record("failed", ttft_s=0.001, failure="truncated"), sample_record("stopped", cancelled=True)]
+    found = measure(sample_measurement(records), METRICS)
+    assert found["ttft_penalised_s"]["n"] == 20
+    assert found["ttft_penalised_s"]["p50"] == pytest.approx(0.105)
+    assert [found["ttft_penalised_s"][part] for part in ("mean", "p95", "p99", "max")] == [None] * 4
+    assert found["ttft_s"]["p99"] is not None
+
+
+def test_rates_while_the_load_was_steady():
+    records = [sample_record(f"r{i}", send_s=i * 0.82, usage_cached=600) for i in range(30)]
+    found = measure(sample_measurement(records, gpus=2), METRICS)
+    assert found["steady_window_s"] == pytest.approx(28 * 0.82)
+    assert found["steady_throughput_tok_s"] == pytest.approx(
+        {"total": 1032 / 0.82, "input": 1000 / 0.82, "output": 32 / 0.82, "computed": 432 / 0.82}
+    )
+    assert found["steady_throughput_tok_s_gpu"]["total"] == pytest.approx(516 / 0.82)
+
+
+def test_the_parts_of_the_time():
+    records = [sample_record(f"r{i}", send_s=i, ttft_s=0.1 + (i > 50) / 10) for i in range(101)]
+    found = measure(sample_measurement(records), METRICS)
+    assert found["slice_output_tok_s"] == pytest.approx(dict.fromkeys(("s1", "s2", "s3", "s4", "s5"), 32.0))
+    assert found["slice_concurrency"]["s1"] == pytest.approx(0.72)
+    assert found["slice_concurrency"]["s5"] == pytest.approx(0.82)
+    assert [found["slice_ttft_s"][part] for part in ("s1", "s2", "s4", "s5")] == [0.1, 0.1, 0.2, 0.2]
+
+
+def test_lengths_that_were_asked_for_and_what_came():
+    records = [sample_record("a"), sample_record("b", output_asked=96, exact_length=False), sample_record("c", output_asked=None)]
+    found = measure(sample_measurement(records), METRICS)
+    assert (found["output_asked_tokens"]["sum"], found["output_of_asked_share"]) == (128, 0.5)
+    assert found["output_tokens"]["sum"] == 96
+    assert found["length_error_share"] == 0
+
+
+def test_input_that_was_found_in_the_cache_and_what_was_left_to_compute():
+    found = measure(sample_measurement([sample_record("a", usage_cached=600), sample_record("b", usage_cached=None)]), METRICS)
+    assert (found["cached_tokens"]["sum"], found["uncached_tokens"]["sum"], found["uncached_tokens"]["n"]) == (600, 400, 1)
 
 
 def counted(delta, maximum=(), **changes):

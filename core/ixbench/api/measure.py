@@ -15,18 +15,24 @@ from ixbench.model.signature import LogFinding
 
 if TYPE_CHECKING:
     from ixbench.frontier.power import energy_usd_per_mtok, gpus_per_mw, measured_j_per_token, provisioned_j_per_token, provisioned_tok_s_mw
+    from ixbench.measure.bootstrap import Resampling, bounds
     from ixbench.measure.percentile import invert, percentile, summarise, thin
     from ixbench.measure.point import (
         TokenSums,
         accounting,
         chunk_tokens,
         failed_share,
+        good_requests,
         length_error,
         span_s,
         token_sums,
+        window_ns,
         window_s,
     )
     from ixbench.measure.request import RequestTable, RequestTimes, request_times
+    from ixbench.measure.silence import longest_silence_s
+    from ixbench.measure.steady import TokenTimes, Window, in_flight_means, sending_window, steady_window, token_times
+    from ixbench.measure.trend import Trend, changes, trend
 
 __all__ = [
     "CHUNK_KINDS",
@@ -47,23 +53,37 @@ __all__ = [
     "RequestRecord",
     "RequestTable",
     "RequestTimes",
+    "Resampling",
     "TokenSums",
+    "TokenTimes",
+    "Trend",
+    "Window",
     "accounting",
+    "bounds",
+    "changes",
     "chunk_tokens",
     "energy_usd_per_mtok",
     "failed_share",
+    "good_requests",
     "gpus_per_mw",
+    "in_flight_means",
     "invert",
     "length_error",
+    "longest_silence_s",
     "measured_j_per_token",
     "percentile",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
     "request_times",
+    "sending_window",
     "span_s",
+    "steady_window",
     "summarise",
     "thin",
     "token_sums",
+    "token_times",
+    "trend",
+    "window_ns",
     "window_s",
 ]
 
@@ -81,12 +101,18 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "accounting",
         "chunk_tokens",
         "failed_share",
+        "good_requests",
         "length_error",
         "span_s",
         "token_sums",
+        "window_ns",
         "window_s",
     ),
     "ixbench.measure.request": ("RequestTable", "RequestTimes", "request_times"),
+    "ixbench.measure.bootstrap": ("Resampling", "bounds"),
+    "ixbench.measure.silence": ("longest_silence_s",),
+    "ixbench.measure.trend": ("Trend", "changes", "trend"),
+    "ixbench.measure.steady": ("TokenTimes", "Window", "in_flight_means", "sending_window", "steady_window", "token_times"),
 }
 
 __getattr__ = lazy(__name__, {name: module for module, names in _HOMES.items() for name in names})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ixbench.host.contracts.command import Command
     from ixbench.host.host import Host
 
-BUILT_IN = ("run", "plan", "check", "schema", "report", "show", "bench", "calibrate", "diagnose", "doctor", "plugins")
+BUILT_IN = ("run", "plan", "check", "schema", "report", "show", "bench", "calibrate", "diagnose", "doctor", "plugins", "metrics")
 """Modules of this package, each with a `COMMAND`, in the order of `ixbench --help`."""
 
 DEBUG_VARIABLE = "IXBENCH_DEBUG"

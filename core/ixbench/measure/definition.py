@@ -71,6 +71,10 @@ class Measurement:
     """Returns the samples with one of these names, which lie on the disk until a metric asks for them; None = there are none."""
 
     @cached_property
+    goodput: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that a request may take to count as good, by column of `RequestTable`; empty = nobody said."""
+    unfinished: tuple[str, ...] = ()
+    """Session trees that were under way when the profile phase ended."""
     def profile(self) -> tuple[RequestRecord, ...]:
         """The records of the profile phase, cancelled and failed ones included."""
         return tuple(record for record in self.records if record.phase == "profile")
@@ -134,6 +138,8 @@ class Metric:
 class Check:
     """One verdict rule."""
 
+    source: str = ""
+    """Who else defines it so, or where the formula comes from; empty = its author's own."""
     code: str
     """What the verdict calls it, and the name of its limit; a plugin's own begins with the plugin's name. Rules that are two sides of one
     fault have a limit each, and may give reasons of one code."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import Metrics, MetricValue
 
+_FROM_DUE = {"ttft_sched": "ttft", "e2el_sched": "e2el"}
+_BETWEEN_TOKENS = frozenset({"tpot", "stall"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSums:
@@ -152,6 +155,24 @@ def _total(counts: Iterable[int | None]) -> int | None:
     listed = list(counts)
     known = [count for count in listed if count is not None]
     return sum(known) if len(known) == len(listed) else None
+
+
+def good_requests(measurement: Measurement) -> int | None:
+    """Return how many requests succeeded and met every limit of `[goodput]`; None without limits.
+
+    An answer without any output meets no limit on its first or last token. One of a single token has neither a time per token nor a gap
+    that could be too long. Where nothing was due, a request was due when it was sent.
+    """
+    limits, times = measurement.goodput, measurement.times
+    if not limits:
+        return None
+    good = np.ones(len(times.ttft), dtype=np.bool_)
+    for name, limit in limits.items():
+        found = getattr(times, name)
+        if name in _FROM_DUE:
+            found = np.where(np.isnan(found), getattr(times, _FROM_DUE[name]), found)
+        good &= (found <= limit) | (np.isnan(found) & times.has_content) if name in _BETWEEN_TOKENS else found <= limit
+    return int(np.count_nonzero(good))
 
 
 def chunk_tokens(measurement: Measurement) -> float | None:

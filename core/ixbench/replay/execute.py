@@ -58,6 +58,8 @@ class PhaseReport:
     empty)."""
     turns_skipped: int
     """Turns that were never sent: the rest of these streams, and what made no sense without it."""
+    unfinished: tuple[str, ...]
+    """Sessions that were under way when it ended."""
     client_cpu_s: float
     """CPU seconds of this process."""
     client_wait_s: float | None = None
@@ -237,6 +239,7 @@ class _Executor:
             sent=self.progress.sent,
             early_ends=load.early_ends,
             turns_skipped=load.turns_skipped,
+            unfinished=tuple(load.unfinished),
             client_cpu_s=time.process_time() - cpu_s,
             client_wait_s=(run_queue_wait_s() or 0.0) - wait_s if wait_s is not None else None,
             idle_jumps=load.caps.system.count,

@@ -64,6 +64,8 @@ class PhaseLoad:
     """Streams that ended before their last turn, by cause."""
     turns_skipped: int = 0
     """Turns of these streams that were never sent, and those that made no sense without them."""
+    unfinished: list[str] = field(default_factory=list)
+    """Sessions that were under way when the phase ended."""
     flights: dict[anyio.CancelScope, None] = field(default_factory=dict)
     """The scope of each request in flight; in order of send, so that cancelling them is the same in every run."""
     players: dict[int, SessionPlayer] = field(default_factory=dict)
@@ -287,4 +289,6 @@ class PhaseLoad:
         for cause in player.early_ends:
             self.early_ends[cause] = self.early_ends.get(cause, 0) + 1
         self.turns_skipped += player.skipped
+        if not player.over:
+            self.unfinished.append(player.session.id)
         player.early_ends, player.skipped = [], 0

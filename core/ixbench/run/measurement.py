@@ -9,7 +9,7 @@ import numpy as np
 from ixbench.measure.definition import Measurement, in_order_of_send
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ixbench.host.contracts.workload import Workload
     from ixbench.model.point import Point
@@ -27,12 +27,14 @@ def measurement_of(
     records: Iterable[RequestRecord],
     *,
     sku: Sku | None,
+    goodput: Mapping[str, float],
     **observed: Any,  # noqa: ANN401 - handed on
 ) -> Measurement:
     """Return the measurement of a point whose replay has ended.
 
     :param records: of all phases, in any order.
     :param sku: the hardware under test, where a book has it.
+    :param goodput: the `[goodput]` table.
     :param observed: further fields of `Measurement`, which only a real engine and a real client have.
     """
     profile = report.phase("profile")
@@ -43,6 +45,9 @@ def measurement_of(
         agentic=workload.agentic,
         start_ns=profile.start_ns if profile else None,
         end_ns=profile.end_ns if profile else None,
+        unfinished=profile.unfinished if profile else (),
+        goodput=goodput,
+        least_s=workload.least_s(point.workload_options),
         output_mean=workload.identity(point.workload_options).output_tokens,
         all_in_kw=None if sku is None else sku.all_in_kw,
         **observed,

@@ -43,6 +43,7 @@ class ReplicaTask:
     number: int
     """0 is the replica with the workload exactly as asked; its records are kept."""
     limits: Mapping[str, float]
+    goodput: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def run_replica(task: ReplicaTask) -> ReplicaResult:
     options = workload.replica(point.workload_options, task.number)
     schedule = workload.schedule(options, point.load, key=f"{point.id}:{task.number}")
     records, report = _replay(schedule, simulation_of(point, host))
-    measurement = measurement_of(point, workload, report, records, sku=host.sku(point.deployment.hardware.sku))
+    measurement = measurement_of(point, workload, report, records, sku=host.sku(point.deployment.hardware.sku), goodput=task.goodput)
     metrics = measure(measurement, host.metrics())
     return ReplicaResult(
         number=task.number,

@@ -101,7 +101,11 @@ class SimulatedLoop:
         replicas = range(self.campaign.replicas)
         futures = {
             point.id: [
-                pool.submit(run_replica, ReplicaTask(point=point, number=number, limits=self.campaign.limits)) for number in replicas
+                pool.submit(
+                    run_replica,
+                    ReplicaTask(point=point, number=number, limits=self.campaign.limits, goodput=self.campaign.goodput),
+                )
+                for number in replicas
             ]
             for _, point in points
         }

@@ -40,6 +40,8 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     prompts_repeat: bool = False
     profiled: bool = False
     acceptance_configured: float | None = None
+    goodput: dict[str, float] = {}
+    unfinished: tuple[str, ...] = ()
     acceptance_reported: float | None = None
     all_in_kw: float | None = None
 

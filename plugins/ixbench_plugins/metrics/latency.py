@@ -25,18 +25,8 @@ def _speeds(column: str) -> Callable[[Measurement], Summary]:
     return lambda measurement: measure.invert(measure.summarise(getattr(measurement.times, column)))
 
 
-def _seconds(name: str, definition: str, column: str, *, needs: tuple[str, ...] = ("chunks",)) -> Metric:
-    return Metric(name=name, unit="s", better="lower", definition=definition, compute=_times(column), needs=needs)
-
-
-def _tree_times(measurement: Measurement) -> Summary:
-    """Return the summary of last close - first send of every session tree whose requests all succeeded."""
-    trees: dict[str, tuple[int, int]] = {}
-    for record in measurement.profile:
-        first, last = trees.get(record.tree_id, (record.send_ns, record.close_ns))
-        trees[record.tree_id] = min(first, record.send_ns), max(last, record.close_ns)
-    spoilt = {record.tree_id for record in measurement.profile if not record.ok}
-    return measure.summarise([(last - first) / 1e9 for tree, (first, last) in trees.items() if tree not in spoilt])
+def _seconds(name: str, definition: str, column: str, *, source: str = "ixbench", needs: tuple[str, ...] = ("chunks",)) -> Metric:
+    return Metric(name=name, unit="s", better="lower", definition=definition, compute=_times(column), needs=needs, source=source)
 
 
 LATENCY: tuple[Metric, ...] = (
@@ -45,6 +35,7 @@ LATENCY: tuple[Metric, ...] = (
         "Time to first token: from the send to the first chunk that carries output, be it text, thinking or a tool call. "
         "A chunk with a role alone does not count; an answer without output has none.",
         "ttft",
+        source="GuideLLM, AIPerf",
     ),
     _seconds(
         "ttfa_s",
@@ -55,6 +46,7 @@ LATENCY: tuple[Metric, ...] = (
         "e2el_s",
         "End-to-end latency: from the send to the last chunk that carries output. Usage, [DONE] and the close of the body come later.",
         "e2el",
+        source="AIPerf",
     ),
     _seconds(
         "tpot_s",
@@ -62,6 +54,7 @@ LATENCY: tuple[Metric, ...] = (
         "undefined for an answer of one token.",
         "tpot",
         needs=("chunks", "usage"),
+        source="inference-perf; AIPerf and InferenceX, which call it inter-token latency",
     ),
     _seconds(
         "tpot_tail_s",
@@ -69,6 +62,7 @@ LATENCY: tuple[Metric, ...] = (
         "Right for servers that put several tokens into the first chunk; undefined where tokens are not counted per chunk.",
         "tpot_tail",
         needs=("chunks", "chunk_tokens", "usage"),
+        source="MLPerf Endpoints",
     ),
     Metric(
         name="speed_tok_s_user",
@@ -78,6 +72,7 @@ LATENCY: tuple[Metric, ...] = (
         "min is the slowest user.",
         compute=_speeds("tpot"),
         needs=("chunks", "usage"),
+        source="InferenceX (interactivity)",
     ),
     Metric(
         name="e2e_norm_tok_s_user",
@@ -87,6 +82,7 @@ LATENCY: tuple[Metric, ...] = (
         "Each statistic is that of the time, inverted, so p99 is the slow side.",
         compute=_speeds("e2e_norm"),
         needs=("chunks", "usage"),
+        source="InferenceX",
     ),
     Metric(
         name="icl_s",
@@ -96,6 +92,7 @@ LATENCY: tuple[Metric, ...] = (
         "Not the latency of a token where a chunk holds several.",
         compute=lambda measurement: measurement.times.pooled_icl.summary(),
         needs=("chunks",),
+        source="AIPerf",
     ),
     _seconds("stall_s", "The longest gap between neighbouring output chunks of a request: the worst freeze that its user saw.", "stall"),
     _seconds(
@@ -109,25 +106,19 @@ LATENCY: tuple[Metric, ...] = (
         "Time to first token from the moment the request was due, so that a client that falls behind cannot hide a slow server.",
         "ttft_sched",
         needs=("chunks", "schedule"),
+        source="response time without coordinated omission (wrk2)",
     ),
     _seconds(
         "e2el_sched_s",
         "End-to-end latency from the moment the request was due, so that a client that falls behind cannot hide a slow server.",
         "e2el_sched",
         needs=("chunks", "schedule"),
+        source="response time without coordinated omission (wrk2)",
     ),
     _seconds(
         "connect_s",
         "From the send until the connection was ready; 0 for a connection that was used before. Part of TTFT.",
         "connect",
         needs=("connection",),
-    ),
-    Metric(
-        name="task_time_s",
-        unit="s",
-        better="lower",
-        definition="Time of a whole task: from the first send to the last close of a session with all its sub-agents. "
-        "Sessions with a failed or cancelled request are left out.",
-        compute=_tree_times,
     ),
 )

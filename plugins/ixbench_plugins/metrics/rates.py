@@ -27,6 +27,10 @@ def _span(measurement: Measurement) -> float | None:
     return measure.span_s(measurement)
 
 
+def _phase_s(measurement: Measurement) -> float | None:
+    return measure.window_s(measurement)
+
+
 def _failed_share(measurement: Measurement) -> float | None:
     return measure.failed_share(measurement)
 
@@ -49,6 +53,15 @@ RATES: tuple[Metric, ...] = (
         definition="From the first send to the last output of the successes: what all rates are divided by.",
         compute=_span,
         needs=("chunks",),
+        source="InferenceX AgentX (request span)",
+    ),
+    Metric(
+        name="phase_s",
+        unit="s",
+        better="neither",
+        definition="Length of the measured phase, from its start to the end of its last request.",
+        compute=_phase_s,
+        source="ixbench",
     ),
     Metric(
         name="throughput_tok_s",
@@ -57,6 +70,7 @@ RATES: tuple[Metric, ...] = (
         definition=f"Tokens of all successes / span, for the whole system. {_PARTS}.",
         compute=lambda measurement: _token_rates(measurement, 1),
         needs=("chunks", "usage"),
+        source="inference-perf (span), over all tokens",
     ),
     Metric(
         name="throughput_tok_s_gpu",
@@ -65,6 +79,7 @@ RATES: tuple[Metric, ...] = (
         definition=f"Tokens of all successes / span / reserved GPUs, idle ones included. {_PARTS}.",
         compute=lambda measurement: _token_rates(measurement, measurement.gpus),
         needs=("chunks", "usage", "gpus"),
+        source="InferenceX",
     ),
     Metric(
         name="requests_per_s",
@@ -73,6 +88,7 @@ RATES: tuple[Metric, ...] = (
         definition="Successes / span.",
         compute=_requests_per_s,
         needs=("chunks",),
+        source="inference-perf",
     ),
     Metric(
         name="concurrency_mean",
@@ -80,6 +96,7 @@ RATES: tuple[Metric, ...] = (
         better="neither",
         definition="Requests in flight on average: the sum of (close - send) of all requests of the measured phase / span.",
         compute=_concurrency_mean,
+        source="Little's law",
     ),
     Metric(
         name="failed_share",
@@ -87,5 +104,6 @@ RATES: tuple[Metric, ...] = (
         better="lower",
         definition="Failed requests / requests that ended by themselves; those that the client cancelled are not counted.",
         compute=_failed_share,
+        source="ixbench",
     ),
 )

@@ -346,6 +346,13 @@ WRONG = {
         file_of(more="[limits]\nengine_died = 1"),
         "limits.engine_died: the rule 'engine_died' has no limit; allowed: errors, too_short",
     ),
+    "goodput of another time": (file_of(more="[goodput]\nitl = 1"), "goodput.itl: unknown key; allowed: e2el, e2el_sched, stall, tpot, ttfa, ttft, ttft_sched"),
+    "goodput as text": (
+        file_of(more='[goodput]\ntpot = "fast"'),
+        "goodput.tpot: 'fast' is no duration; write a number of seconds or a text such as '90s', '60m' or '1h30m'",
+    ),
+    "no goodput": (file_of(more='[goodput]\ntpot = "0ms"'), "goodput.tpot: found '0ms'; allowed: a number above 0"),
+    "goodput as number": (file_of(top="schema = 1\ngoodput = 2"), "goodput: found 2; allowed: a table"),
     "limit as text": (file_of(more='[limits]\nerrors = "few"'), "limits.errors: found 'few'; allowed: a number"),
     "limit below 0": (file_of(more="[limits]\nerrors = -1"), "limits.errors: found -1; allowed: 0 or more"),
 }

@@ -244,6 +244,7 @@ def test_tables_with_their_defaults(write, house):
     assert (campaign.report.primary, campaign.report.rungs) == (50.0, (30.0, 50.0, 75.0, 100.0, 150.0, 200.0))
     assert campaign.report.use == ("console", "ladder", "cost", "table")
     assert (campaign.run.retries, campaign.run.keep_engine, campaign.runtime, campaign.limits) == (0, False, "process", {})
+    assert campaign.goodput == {}
     assert (campaign.hardware.absent, campaign.sku.name) == ("fail", "MI355X")
     assert (campaign.prices.book, [quote.usd_per_gpu_hour for quote in campaign.prices.quotes]) == ("2026-09", [1.5])
     assert campaign.entries[0].cases[0].deployment.runtime == "process"
@@ -265,6 +266,11 @@ retries = 2
 keep_engine = true
 [runtime]
 use = "docker"
+[goodput]
+ttft = "1.5s"
+tpot = "40ms"
+stall = 3
+
 [limits]
 errors = 0.1
 [[deployment]]
@@ -281,6 +287,7 @@ gpus = [4, 5]
         ("custom", "mi355x", "rented-gpus", "Rented GPUs", 3.0, "benchmarks.toml"),
     ]
     assert (campaign.run.retries, campaign.run.keep_engine, campaign.runtime, campaign.limits) == (2, True, "docker", {"errors": 0.1})
+    assert campaign.goodput == {"ttft": 1.5, "tpot": 0.04, "stall": 3.0}
     (deployment,) = deployments(campaign).values()
     assert (deployment.runtime, deployment.gpu_indices, deployment.hardware.gpus) == ("docker", (4, 5), 2)
 

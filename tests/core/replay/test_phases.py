@@ -242,6 +242,22 @@ class TestOverflow:
         assert done.report.phase("profile").turns_skipped == 3
 
 
+class TestUnfinished:
+    def test_sessions_under_way_at_the_end_are_named(self, replay, phase, chain):
+        done = replay(phase([chain("a", 2, delay_ms=10), chain("b", 9, delay_ms=400), chain("c", 1)], lanes=2, duration_s=1.0))
+        assert done.report.phase("profile").unfinished == ("b",)
+
+    def test_those_of_an_open_loop_too(self, replay, phase, chain):
+        sessions = [chain("a", 2, arrival_ns=0), chain("b", 9, delay_ms=400, arrival_ns=5), chain("late", 1, arrival_ns=9 * SECOND)]
+        done = replay(phase(sessions, lanes=None, duration_s=1.0))
+        assert done.report.phase("profile").unfinished == ("b",)
+
+    def test_what_came_to_its_end_is_not(self, replay, phase, chain, memory_channel):
+        channel = memory_channel(outcomes={("b", 0): OVERFLOW})
+        done = replay(phase([chain("a", 3), chain("b", 3)], lanes=2), channel=channel)
+        assert done.report.phase("profile").unfinished == ()
+
+
 class TestAborts:
     def test_a_failed_main_request_ends_a_phase_in_which_all_must_succeed(self, replay, phase, session, turn, memory_channel):
         channel = memory_channel(outcomes={("a", 1): {**FAILED, "error_text": "out of memory"}})

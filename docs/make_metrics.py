@@ -1,0 +1,101 @@
+"""Writes docs/metrics.md from the metrics and verdict rules themselves. Run it after any change to one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ixbench.cli.metrics import metrics_json
+from ixbench.host.load import load_host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+PAGE = Path(__file__).with_name("metrics.md")
+DISTRIBUTION = "ixbench"
+
+HEAD = """\
+# Metrics and verdict rules
+
+One flat record is kept of each request ([run-folder.md](run-folder.md)), and every number is a pure function of the records: what a point
+has under `metrics` in point.json can be derived again with `ixbench report --recompute`. `ixbench metrics` prints what follows for all
+installed plugins; a plugin of your own adds metrics and rules through [hooks](hooks.md), and they stand in point.json, in `ixbench metrics`
+and in the tables without anything else.
+
+Seconds are stored and milliseconds only printed. What is not known is null, never 0. Times are those of successes of the measured phase;
+`failed_share` stands beside them, and the `penalised` times count failures as endless.
+
+## Percentiles
+
+A metric with parts has `mean p50 p75 p90 p95 p99 min max` and `n`, the number of values. Percentiles interpolate linearly at index
+(n - 1) p / 100 of the sorted values of the requests; only `icl_s` pools the gaps of all requests. For a speed the percentile of the time is
+taken and then inverted, so p99 is the slow side. A percentile is marked with `*` where fewer than 10 values lie beyond it: p90 needs 100
+values, p99 a thousand. Where a metric has no standard deviation, none can be derived: that of a speed is not the reciprocal of that of the
+time.
+"""
+
+METRICS = """
+## Metrics
+
+What a metric needs: chunks (stamps of the stream), chunk_tokens (the server's count for each chunk), usage (its counts for each answer),
+gpus (their number), schedule (when requests were due), connection (when it was ready), cached_tokens and counters (what the server says of
+its cache and of itself), power (readings of the GPUs), book (the hardware book), goodput (the limits of `[goodput]`). Without it the metric
+is null. The source names who else defines it so.
+"""
+
+CHECKS = """
+## Verdict rules
+
+A point is valid, valid with warnings, or invalid by these rules; invalid points keep their numbers and stand on no frontier. `[limits]
+<code> = number` sets another limit; a rule without a number has none to set.
+"""
+
+SCALE = """
+## Scale
+
+The records are reduced in blocks of columns, so that memory does not grow with the length of the answers. 100,000 requests of 1,000 chunks
+each, 1.6 GiB of chunks.bin, took {seconds} CPU seconds on one core of a virtual machine (Xeon, 2.1 GHz) and {memory} MiB at most: reading
+the records, all metrics and all verdict rules. `python tests/perf/bench_measure.py` measures it on yours.
+"""
+MEASURED = {"seconds": "13", "memory": "700"}
+
+
+def page() -> str:
+    """Return the text of docs/metrics.md."""
+    host = load_host()
+    shipped = {info.source.plugin for info in host.plugins() if info.source.distribution == DISTRIBUTION}
+    found = metrics_json(host)
+    metrics = [row for row in found["metrics"] if row["plugin"] in shipped]
+    checks = [row for row in found["checks"] if row["plugin"] in shipped]
+    parts = [
+        HEAD,
+        METRICS,
+        "",
+        *_table(
+            ("metric", "unit", "better", "definition", "needs", "source"),
+            (
+                (f"`{row['name']}`", row["unit"], row["better"], row["definition"], ", ".join(row["needs"]) or "-", row["source"] or "-")
+                for row in metrics
+            ),
+        ),
+        CHECKS,
+        *_table(
+            ("code", "limit", "agentic", "rule"),
+            ((f"`{row['code']}`", _number(row["limit"]), _number(row["agentic_limit"]), row["rule"]) for row in checks),
+        ),
+        SCALE.format(**MEASURED).rstrip("\n"),
+    ]
+    return "\n".join(parts).replace("\n\n\n", "\n\n") + "\n"
+
+
+def _number(value: Any) -> str:  # noqa: ANN401 - a value of JSON
+    return "-" if value is None else f"{value:g}"
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[str]:
+    for cells in (headers, ["---"] * len(headers), *rows):
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
