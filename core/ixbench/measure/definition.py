@@ -41,6 +41,8 @@ class Measurement:
     """End of the profile phase, grace included; None = the last close."""
     output_mean: int | None = None
     """Mean output length that the workload promises; None = it promises none, as for a user's own prompts."""
+    least_s: float | None = None
+    """How long the profile phase must be under the workload's own rules; None = long enough for its latencies."""
     engine_failure: Failure | None = None
     """Set when the engine died or was lost while the point ran."""
     lag_p99_s: float | None = None
@@ -55,6 +57,10 @@ class Measurement:
     """What the engine's own counters said over the profile phase; None = nobody asked, or it has none."""
     log_findings: tuple[LogFinding, ...] = ()
     """Known lines that the engine's log took on during the profile phase."""
+    server_changes: tuple[str, ...] = ()
+    """How the server that answered at the end of the profile phase is another one than was launched, each to follow "the server: "."""
+    clock_drift_s: float | None = None
+    """By how much the wall clock ran ahead of the clock of the records over the profile phase; None = not looked at."""
     cache_reset: CacheReset | None = None
     """What became of emptying the prefix cache before this point; None = the engine had just started."""
     prompts_repeat: bool = False
@@ -65,16 +71,16 @@ class Measurement:
     """Synthetic acceptance length that the launch asked for; None = real acceptance or no speculation."""
     acceptance_reported: float | None = None
     """Mean acceptance length as the engine itself reports it; None = it does not."""
+    goodput: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that a request may take to count as good, by column of `RequestTable`; empty = nobody said."""
+    unfinished: tuple[str, ...] = ()
+    """Session trees that were under way when the profile phase ended."""
     all_in_kw: float | None = None
     """Power that the hardware book provisions for a GPU, with its share of host, network and cooling; None = not known."""
     read_samples: Callable[[Collection[str]], Iterable[Sample]] | None = field(default=None, repr=False, compare=False)
     """Returns the samples with one of these names, which lie on the disk until a metric asks for them; None = there are none."""
 
     @cached_property
-    goodput: Mapping[str, float] = field(default_factory=dict)
-    """Seconds that a request may take to count as good, by column of `RequestTable`; empty = nobody said."""
-    unfinished: tuple[str, ...] = ()
-    """Session trees that were under way when the profile phase ended."""
     def profile(self) -> tuple[RequestRecord, ...]:
         """The records of the profile phase, cancelled and failed ones included."""
         return tuple(record for record in self.records if record.phase == "profile")
@@ -132,14 +138,14 @@ class Metric:
     """Returns a number, parts by name, or None where it is undefined. NaN and infinities become None too: JSON has no words for them."""
     needs: tuple[str, ...] = ()
     """What it is made of: "usage", "gpus", "chunks", "cached_tokens"; documentation for `ixbench metrics`."""
+    source: str = ""
+    """Who else defines it so, or where the formula comes from; empty = its author's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One verdict rule."""
 
-    source: str = ""
-    """Who else defines it so, or where the formula comes from; empty = its author's own."""
     code: str
     """What the verdict calls it, and the name of its limit; a plugin's own begins with the plugin's name. Rules that are two sides of one
     fault have a limit each, and may give reasons of one code."""

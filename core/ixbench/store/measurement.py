@@ -33,15 +33,18 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     start_ns: int | None
     end_ns: int | None
     output_mean: int | None = None
+    least_s: float | None = None
     engine_failure: Failure | None = None
     engine_window: EngineWindow | None = None
     log_findings: tuple[LogFinding, ...] = ()
+    server_changes: tuple[str, ...] = ()
+    clock_drift_s: float | None = None
     cache_reset: CacheReset | None = None
+    goodput: dict[str, float] = {}
+    unfinished: tuple[str, ...] = ()
     prompts_repeat: bool = False
     profiled: bool = False
     acceptance_configured: float | None = None
-    goodput: dict[str, float] = {}
-    unfinished: tuple[str, ...] = ()
     acceptance_reported: float | None = None
     all_in_kw: float | None = None
 
