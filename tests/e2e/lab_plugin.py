@@ -18,7 +18,7 @@ class Lab(HardwareBook):
 
     def skus(self):
         """Return the one that there is."""
-        return [Sku(sku="lab1", name="Lab 1", vendor="Lab")]
+        return [Sku(sku="lab1", name="Lab 1", vendor="Lab", all_in_kw=2.0)]
 
     def detect(self):
         """Return two of them."""

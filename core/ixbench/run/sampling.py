@@ -119,7 +119,7 @@ class _Collecting:
             self.closed.set()
 
     async def _sample(self, sampler: Sampler) -> None:
-        interval_s = self.collector.interval_s
+        interval_s = getattr(sampler, "interval_s", self.collector.interval_s)
         while not self.over.is_set():
             with anyio.fail_after(max(interval_s, 1.0)):
                 self._keep(await self._metered(sampler.sample()))

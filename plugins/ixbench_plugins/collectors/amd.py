@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from ixbench.api.engine import Collector, IxbenchError
 from ixbench_plugins.collectors.amd_options import AmdOptions
-from ixbench_plugins.collectors.gpu_samples import ACTIVITY, CLOCK, ENERGY, POWER, TEMPERATURE, VRAM, samples_of, taken_ns
+from ixbench_plugins.collectors.gpu_samples import ACTIVITY, CLOCK, ENERGY, POWER, TEMPERATURE, VRAM, Turns, samples_of, taken_ns
 from ixbench_plugins.collectors.gpu_stream import GpuStream
 from ixbench_plugins.hardware import amd_smi
 from ixbench_plugins.hardware.amd import vram_used
@@ -142,6 +142,7 @@ class AmdRows:
     vram: Mapping[int, Callable[[], int | None]] = field(default_factory=dict)
     """Reads the memory in use, by amd-smi's index."""
     _rows: amd_smi.CsvRows = field(default_factory=amd_smi.CsvRows)
+    _turns: Turns = field(default_factory=Turns)
 
     def read(self, line: str, arrival: Arrival) -> list[Sample] | None:
         """Return the samples of a line: none for a GPU that does not matter, None for a line that is no row."""
@@ -153,14 +154,15 @@ class AmdRows:
         if gpu is None:
             return []
         ns = arrival.mono_ns if stamp_s is None else taken_ns(arrival, stamp_s, _STAMP_S)
-        used = self.vram[index]() if index in self.vram else None
-        values = {
-            POWER: number(row.get("socket_power")),
-            CLOCK: number(row.get("gfx_0_clk")),
-            TEMPERATURE: number(row.get("hotspot")),
-            ACTIVITY: _share(number(row.get("gfx_activity"))),
-            VRAM: None if used is None else float(used),
-        }
+        values = {POWER: number(row.get("socket_power"))}
+        if self._turns.full(gpu):
+            used = self.vram[index]() if index in self.vram else None
+            values |= {
+                CLOCK: number(row.get("gfx_0_clk")),
+                TEMPERATURE: number(row.get("hotspot")),
+                ACTIVITY: _share(number(row.get("gfx_activity"))),
+                VRAM: None if used is None else float(used),
+            }
         return list(samples_of(SOURCE, gpu, ns, values))
 
     def energy(self, text: str, ns: int) -> list[Sample]:
@@ -186,6 +188,11 @@ class AmdSampler:
     rows: AmdRows
     stream: GpuStream
     _counted: list[Sample] = field(default_factory=list)
+
+    @property
+    def interval_s(self) -> float:
+        """That of the stream."""
+        return self.stream.interval_s
 
     @property
     def cpu_s(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ixbench.api.engine import Sample
@@ -19,6 +19,8 @@ ENERGY = "energy_j"
 """A counter: what the GPU has taken since its driver was loaded."""
 NAMES = (POWER, CLOCK, TEMPERATURE, ACTIVITY, VRAM, ENERGY)
 
+FULL_EVERY = 5
+"""Of so many readings of a GPU one is kept in full, of the others power alone: energy needs every second of it, the rest does not."""
 SLACK_S = 0.5
 """How long a tool may take from its stamp to the row in our hands."""
 LATE_LIMIT_S = 300.0
@@ -49,6 +51,19 @@ def taken_ns(arrival: Arrival, stamp_s: float, resolution_s: float) -> int:
     if late_s <= resolution_s + SLACK_S or late_s > LATE_LIMIT_S:
         return arrival.mono_ns
     return arrival.mono_ns - round((late_s - resolution_s / 2) * _NS_PER_S)
+
+
+@dataclass(slots=True)
+class Turns:
+    """Whose turn it is to be kept in full."""
+
+    _counts: dict[int, int] = field(default_factory=dict)
+
+    def full(self, gpu: int) -> bool:
+        """Return whether this reading of a GPU is to be kept in full; the first one is."""
+        count = self._counts.get(gpu, 0)
+        self._counts[gpu] = count + 1
+        return count % FULL_EVERY == 0
 
 
 def samples_of(source: str, gpu: int, ns: int, values: Mapping[str, float | None]) -> Iterator[Sample]:

@@ -35,6 +35,8 @@ class GpuStream:
     """The rows of one tool that runs."""
 
     read_row: ReadRow
+    interval_s: float = 5.0
+    """Rows have stamps of their own, and so need not be fetched every second."""
     further_cpu_s: float = 0.0
     """CPU seconds of short commands beside it."""
     _stream: ToolStream | None = None
@@ -56,7 +58,7 @@ class GpuStream:
     async def running(self, argv: Sequence[str]) -> AsyncIterator[None]:
         """Run the tool while the block runs; it has printed its first rows when the block begins, or the wait for them was too long.
 
-        :raises IxbenchError: if it cannot be started.
+        :raises IxbenchError: if it cannot be started, or has ended by itself before the block does.
         """
         # Here, since this module is imported to look at what there is.
         from ixbench.api.engine import ToolStream
@@ -67,6 +69,9 @@ class GpuStream:
             # The other GPUs' rows follow at once.
             await anyio.sleep(_POLL_S)
             yield
+            if not self.silent and (failure := stream.failure()) is not None:
+                # It gave its last rows and ended: they are kept, and whoever reads them must know.
+                raise failure
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(stream.close)

@@ -29,15 +29,17 @@ class PrometheusCollector(Collector):
     name: ClassVar[str] = "prometheus"
     summary: ClassVar[str] = "the engine's own counters and gauges: tokens, cache hits, requests that run and wait"
 
-    def open(self, target: CollectorTarget) -> AbstractAsyncContextManager[Sampler]:
+    def open(self, target: CollectorTarget) -> AbstractAsyncContextManager[Sampler | None]:
         """Return a sampler; an engine whose page cannot be read at all has no series from the start."""
         return _open(target.counters)
 
 
 @asynccontextmanager
-async def _open(counters: CounterReader | None) -> AsyncIterator[PrometheusSampler]:
-    if counters is not None:
-        await counters.read()
+async def _open(counters: CounterReader | None) -> AsyncIterator[PrometheusSampler | None]:
+    if counters is None:
+        yield None
+        return
+    await counters.read()
     yield PrometheusSampler(counters=counters)
 
 
@@ -45,7 +47,7 @@ async def _open(counters: CounterReader | None) -> AsyncIterator[PrometheusSampl
 class PrometheusSampler:
     """One sample at a time."""
 
-    counters: CounterReader | None
+    counters: CounterReader
     _misses: int = 0
 
     async def sample(self) -> Sequence[Sample]:
@@ -53,8 +55,6 @@ class PrometheusSampler:
 
         :raises IxbenchError: if it could not be read for too long.
         """
-        if self.counters is None:
-            return ()
         failure: IxbenchError | None = None
         with anyio.move_on_after(_SAMPLE_LIMIT_S):
             try:

@@ -126,14 +126,20 @@ class CsvRows:
 
     def row(self, line: str) -> dict[str, str] | None:
         """Return a line's cells by column; None for a header, for text around the rows, and for a line that is cut off or has no end."""
-        if not line.endswith("\n") or len(lines := line.splitlines()) != 1:
+        if not line.endswith("\n"):
             return None
-        cells = next(csv.reader(lines), [])
+        # Nearly all lines hold no quotes, and come every second.
+        cells = _quoted_cells(line) if '"' in line else line.rstrip("\r\n").split(",")
         if "gpu" in cells and cells[0] in {"gpu", "timestamp"}:
             self.header = cells
         elif self.header is not None and len(cells) == len(self.header):
             return dict(zip(self.header, cells, strict=True))
         return None
+
+
+def _quoted_cells(line: str) -> list[str]:
+    lines = line.splitlines()
+    return next(csv.reader(lines), []) if len(lines) == 1 else []
 
 
 def read_csv(text: str) -> tuple[dict[str, str], ...]:

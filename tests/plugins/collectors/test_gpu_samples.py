@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 from ixbench.measure.energy import COUNTER, POWER, integrate
 from ixbench_plugins.collectors import gpu_samples
 from ixbench_plugins.collectors.amd import AmdRows, labels_of
-from ixbench_plugins.collectors.gpu_samples import LATE_LIMIT_S, Arrival, taken_ns
-from ixbench_plugins.collectors.nvidia import COLUMNS, WATCH, read_row, stamp_s
+from ixbench_plugins.collectors.gpu_samples import FULL_EVERY, LATE_LIMIT_S, Arrival, taken_ns
+from ixbench_plugins.collectors.nvidia import COLUMNS, WATCH, NvidiaRows, stamp_s
 from ixbench_plugins.hardware.amd_smi import read_list
 from ixbench_plugins.hardware.kfd import read_gpus
 
 S = 1_000_000_000
 WALL_S = 1_796_000_000
+
+
+def read_row(line, came, wanted):
+    return NvidiaRows(wanted=wanted).read(line, came)
+
+
 ROW = "2026/11/30 06:45:01.250, 3, GPU-0, 700.5, 1980, 61, 97, 1024\n"
 
 
@@ -145,6 +151,16 @@ def test_what_nvidia_smi_does_not_know_has_no_sample():
     assert {sample.name for sample in read_row(row, arrival(WALL_S), ())} == {"temperature_c", "activity_share", "vram_used_bytes"}
     assert read_row(ROW, arrival(WALL_S), (0,)) == []
     assert stamp_s("soon") is None
+
+
+def test_power_is_kept_of_every_reading_and_the_rest_of_some():
+    for rows, line in ((NvidiaRows(wanted=()), ROW), (AmdRows(labels={}, wanted=()), "1,0,90,2200\n")):
+        if isinstance(rows, AmdRows):
+            rows.read("timestamp,gpu,socket_power,gfx_0_clk\n", arrival(WALL_S))
+        found = [{sample.name for sample in rows.read(line, arrival(WALL_S))} for _ in range(2 * FULL_EVERY + 1)]
+        full = [number for number, names in enumerate(found) if "clock_mhz" in names]
+        assert full == [0, FULL_EVERY, 2 * FULL_EVERY]
+        assert all("power_w" in names for names in found)
 
 
 def test_the_columns_are_those_that_are_asked_for():

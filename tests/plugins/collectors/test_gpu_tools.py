@@ -107,6 +107,13 @@ async def test_a_tool_that_dies_costs_its_series_with_its_own_last_words(tools, 
     assert left() == []
 
 
+async def test_a_tool_that_dies_after_rows_that_nobody_has_fetched_yet_is_told_too(tools, sample_load):
+    write_nvidia_smi(tools, gpus=1, ticks=3, step_s=0.4)
+    samples, failure, _ = await sample_load(nvidia(), Load(2))
+    assert failure.startswith("nvidia-smi ended with code 1")
+    assert len([sample for sample in samples if sample.name == "power_w"]) == 3
+
+
 async def test_a_slow_tool_leaves_gaps(tools, sample_load, monkeypatch):
     monkeypatch.setattr(gpu_stream, "LAST_LIMIT_S", 10.0)
     write_amd_smi(tools, gpus=1, step_s=3.5)

@@ -33,7 +33,7 @@ def target(counters):
 
 async def test_an_engine_without_a_page_has_no_series():
     async with PrometheusCollector().open(target(None)) as sampler:
-        assert await sampler.sample() == ()
+        assert sampler is None
 
 
 async def test_samples_have_canonical_names_and_one_moment():

@@ -56,8 +56,8 @@ class CollectorTarget:
 class Sampler(Protocol):
     """An open collector.
 
-    One that works in threads or processes of its own may have an attribute `cpu_s`, the CPU seconds that these took so far: what its
-    coroutines take is measured anyway, and both stand in the point.
+    It may have two attributes more: `interval_s`, where another interval than the collector's fits this source, and `cpu_s`, the CPU
+    seconds that threads and processes of its own took so far. What its coroutines take is measured anyway, and both stand in the point.
     """
 
     async def sample(self) -> Sequence[Sample]:
