@@ -60,6 +60,7 @@ ENERGY: tuple[Metric, ...] = (
         f"{_GPUS_ALONE}",
         compute=_power_w_gpu,
         needs=("power",),
+        source="InferenceX (avg_power_w)",
     ),
     Metric(
         name="joules_per_token",
@@ -68,6 +69,7 @@ ENERGY: tuple[Metric, ...] = (
         definition=f"Energy that all GPUs of the point took in the measured phase / tokens of all successes. {_ALTERNATIVES} {_GPUS_ALONE}",
         compute=_joules_per_token,
         needs=("power", "usage", "gpus"),
+        source="InferenceX (joules_per_total_token, ...), over successes",
     ),
     Metric(
         name="provisioned_joules_per_token",
@@ -77,6 +79,7 @@ ENERGY: tuple[Metric, ...] = (
         f"tokens a second and GPU. {_ALTERNATIVES}",
         compute=_provisioned(measure.provisioned_j_per_token),
         needs=("book", "chunks", "usage", "gpus"),
+        source="InferenceX (all-in provisioned power)",
     ),
     Metric(
         name="provisioned_tok_s_mw",
@@ -86,5 +89,6 @@ ENERGY: tuple[Metric, ...] = (
         f"provisions for a GPU with its share of host, network and cooling. {_PARTS}.",
         compute=_provisioned(measure.provisioned_tok_s_mw),
         needs=("book", "chunks", "usage", "gpus"),
+        source="InferenceX (all-in provisioned power)",
     ),
 )
