@@ -39,6 +39,10 @@ from ixbench.measure.request import request_times
 from ixbench.measure.tools import read_as
 from ixbench.model.point import Load
 from ixbench.model.record import Chunks, RequestRecord
+from ixbench_plugins.hardware import HARDWARE
+from ixbench_plugins.importers.detect import schema_of
+from ixbench_plugins.importers.names import engine_of, precision_of, sku_of
+from ixbench_plugins.importers.units import seconds_of, speeds_of
 from ixbench_plugins.metrics import METRICS
 
 Case = dict[str, Any]
@@ -381,6 +385,33 @@ def kind_run(given: dict[str, Any]) -> Answer:
     }
 
 
+# --- foreign results -------------------------------------------------------------------------------------------------------------------
+
+
+def kind_units(given: dict[str, Any]) -> Answer:
+    raw = {key: value for key, value in given["raw"].items() if isinstance(value, int | float) and not isinstance(value, bool)}
+    seconds = seconds_of(raw, raw.get("duration"))
+    speeds = speeds_of(seconds)
+    return {"seconds": seconds, "intvty": speeds, "intvty_keys": sorted(speeds)}
+
+
+def kind_hardware(given: dict[str, Any]) -> Answer:
+    return {"sku": sku_of(given["hw"], {sku.sku for sku in HARDWARE[0].skus()})}
+
+
+def kind_engine(given: dict[str, Any]) -> Answer:
+    name = engine_of(given["framework"])
+    return {"engine": name.engine, "disagg": name.disaggregated}
+
+
+def kind_precision(given: dict[str, Any]) -> Answer:
+    return {"precision": precision_of(given["precision"])}
+
+
+def kind_schema(given: dict[str, Any]) -> Answer:
+    return {"schema": schema_of(given["document"])}
+
+
 KINDS: dict[str, Kind] = {
     "compare": kind_compare,
     "cost": kind_cost,
@@ -389,22 +420,27 @@ KINDS: dict[str, Kind] = {
     "disagg": kind_disagg,
     "disagg_identity": kind_disagg_identity,
     "energy": kind_energy,
+    "engine": kind_engine,
     "format": kind_format,
     "frontier": kind_frontier,
     "gpus": kind_gpus,
+    "hardware": kind_hardware,
     "inverse": kind_inverse,
     "pct_faster": kind_pct_faster,
     "percentile": kind_percentile,
     "percentile_ranks": kind_percentile_ranks,
     "power": kind_power,
+    "precision": kind_precision,
     "property": kind_property,
     "repeats": kind_repeats,
     "request": kind_request,
     "rung": kind_rung,
     "run": kind_run,
+    "schema": kind_schema,
     "select": kind_select,
     "session_cost": kind_session_cost,
     "slopes": kind_slopes,
+    "units": kind_units,
 }
 """Kind -> the function that answers it; a kind that is not here is answered with `unsupported_kind`."""
 

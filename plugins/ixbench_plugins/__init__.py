@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ixbench.api.engine import Collector, EngineAdapter, HardwareBook, PriceBook, Runtime, Signature
     from ixbench.api.hooks import Command
     from ixbench.api.measure import Check, Metric
-    from ixbench.api.report import Reporter
+    from ixbench.api.report import Importer, Reporter
     from ixbench.api.workload import Workload
 
 
@@ -88,6 +88,14 @@ def ixbench_signatures() -> Iterable[Signature]:
     from ixbench_plugins.signatures import SIGNATURES
 
     return (*SIGNATURES, *LLAMACPP_SIGNATURES)
+
+
+@hookimpl
+def ixbench_importers() -> Iterable[Importer]:
+    """Return the readers of foreign result files."""
+    from ixbench_plugins.importers import IMPORTERS
+
+    return IMPORTERS
 
 
 @hookimpl

@@ -12,6 +12,7 @@ import pytest
 
 from ixbench.cli.parser import command_parser, parse
 from ixbench.host.contracts.engine import EngineAdapter, RequestSpec
+from ixbench.host.contracts.importer import ForeignFile, ImportContext
 from ixbench.host.contracts.runtime import Place
 from ixbench.host.host import Host
 from ixbench.host.registry import HOOKS
@@ -112,14 +113,16 @@ def test_the_metric_and_the_check_say_what_is_missing():
     assert check.decide(nothing, {}, check.limit).text == "only 0 requests succeeded, while 20 are needed"
 
 
-def test_the_books_the_reader_and_the_report_answer():
+def test_the_books_the_reader_and_the_report_answer(tmp_path):
     (book,) = example("ixbench_prices").prices()
     assert [quote.usd_per_gpu_hour for quote in book.quotes("proto1", book.books()[-1])] == [1.2]
     (hardware,) = example("ixbench_hardware").hardware()
     assert [sku.sku for sku in hardware.skus()] == ["proto1"]
     (importer,) = example("ixbench_importers").importers()
-    assert importer.recognises("a.empty", b"")
-    assert importer.read("a.empty", b"").refused
+    (tmp_path / "a.empty").write_text("empty")
+    file = ForeignFile(tmp_path / "a.empty")
+    assert importer.recognises(file)
+    assert importer.read(file, ImportContext()).refused
     reporter = example("ixbench_reporters").reporter("verdicts")
     (artifact,) = reporter.render((), reporter.Options())
     assert artifact.name == "verdicts.txt"

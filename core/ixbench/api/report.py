@@ -12,11 +12,24 @@ from ixbench.frontier.format import Seconds, format_hourly, format_latency, form
 from ixbench.frontier.ladder import BestLatency, Ladder, LadderRung, LeftOut, Peak, RungPoint, build_ladder
 from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
 from ixbench.frontier.select import Selection, select
-from ixbench.host.contracts.importer import ImportedFile, Importer
+from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, Importer, RefusedRow
 from ixbench.host.contracts.reporter import Reporter
 from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.imported import ImportSource, import_source
 from ixbench.model.price import Quote, Sku
-from ixbench.model.result import Accounting, Axis, ClientReport, Failure, Metrics, PointIdentity, PointResult, Reason, Verdict
+from ixbench.model.result import (
+    Accounting,
+    Axis,
+    ClientReport,
+    EnergyReading,
+    Failure,
+    Metrics,
+    MetricValue,
+    PointIdentity,
+    PointResult,
+    Reason,
+    Verdict,
+)
 from ixbench.model.run import Artifact, ReportSettings, RunView
 from ixbench.model.units import format_duration
 
@@ -33,8 +46,12 @@ __all__ = [
     "CostTier",
     "CurvePoint",
     "Duration",
+    "EnergyReading",
     "Failure",
     "Fault",
+    "ForeignFile",
+    "ImportContext",
+    "ImportSource",
     "ImportedFile",
     "Importer",
     "InputError",
@@ -42,6 +59,7 @@ __all__ = [
     "LadderCurve",
     "LadderRung",
     "LeftOut",
+    "MetricValue",
     "Metrics",
     "OptionsModel",
     "Peak",
@@ -49,6 +67,7 @@ __all__ = [
     "PointResult",
     "Quote",
     "Reason",
+    "RefusedRow",
     "ReportSettings",
     "Reporter",
     "RunView",
@@ -66,6 +85,7 @@ __all__ = [
     "format_latency",
     "format_rate",
     "format_usd",
+    "import_source",
     "pct_faster",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",

@@ -101,13 +101,18 @@ def find_prices(
     givers = {book: giver for giver in host.prices() for book in giver.books()}
     if table.book is not None and table.book not in givers:
         return Prices(), [_unknown("price book", table.book, givers, locate(("book",)))], []
-    book = table.book if table.book is not None else max(givers, default=None)
+    book = table.book if table.book is not None else default_book(host)
     if book is None or hardware.sku is None:
         notes = [f"{locate(('book',))}: without hardware.sku there are no prices"] if table.book is not None else []
         return Prices(book=book), [], notes
     quotes = givers[book].quotes(hardware.sku, book)
     notes = [] if quotes else [f"{locate(('book',))}: price book {book} has no price of {hardware.sku}"]
     return Prices(book=book, quotes=quotes), [], notes
+
+
+def default_book(host: Host) -> str | None:
+    """Return the price book that is used where none is named: the newest by its id; None without any."""
+    return max((book for giver in host.prices() for book in giver.books()), default=None)
 
 
 def limit_faults(limits: Mapping[str, Any], host: Host, locate: Callable[[KeyPath], str]) -> list[Fault]:

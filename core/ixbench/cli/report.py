@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from ixbench.report.foreign import ForeignResult
+
+EXIT_NOTHING = 3
+"""No foreign file gave a point."""
+
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", nargs="+", type=Path, help="a run folder, or a result file that an importer knows")
@@ -32,6 +37,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.load import load_host
     from ixbench.model.printable import printable
     from ixbench.report.choose import choose_reporters
+    from ixbench.report.foreign import import_report
     from ixbench.report.load import is_run_folder, load_runs
     from ixbench.report.recompute import recompute
     from ixbench.report.settings import read_overrides
@@ -40,7 +46,15 @@ def _run(arguments: argparse.Namespace) -> int:
 
     host = load_host()
     paths: list[Path] = arguments.path
-    views = load_runs(paths, host)
+
+    def tell(result: ForeignResult) -> None:
+        for line in import_report(result):
+            print(line, file=sys.stderr)
+
+    views = load_runs(paths, host, tell)
+    if not any(view.points for view in views) and not any(map(is_run_folder, paths)):
+        print("ixbench: every row was refused, so there is nothing to report", file=sys.stderr)
+        return EXIT_NOTHING
     names = read_names(arguments.use, arguments.set, views[0].report.use)
     overrides = read_overrides(arguments.set, [item.reporter.name for item in choose_reporters(names, host)])
     views = tuple(replace(view, report=overrides.apply(view.report, host)) for view in views)
@@ -49,9 +63,8 @@ def _run(arguments: argparse.Namespace) -> int:
         def note(text: str) -> None:
             print(f"note: {printable(text)}", file=sys.stderr)
 
-        views = tuple(
-            recompute(view, RunReader(path), host, note) if is_run_folder(path) else view for path, view in zip(paths, views, strict=True)
-        )
+        readers = {reader.id: reader for reader in map(RunReader, filter(is_run_folder, paths))}
+        views = tuple(recompute(view, readers[view.id], host, note) if view.id in readers else view for view in views)
     out = arguments.out or (RunReader(paths[0]).reports if len(paths) == 1 and is_run_folder(paths[0]) else Path("reports"))
     where = "--use" if arguments.use else "[report] use"
     written = write_reports(views, names, host, out, options=overrides.options, where=where, columns=terminal_columns())

@@ -47,7 +47,8 @@ def _facts(run: RunView) -> Iterator[tuple[str, object]]:
             continue
         for field, name in IDENTITY.items():
             fact = (name, getattr(point.identity, field))
-            if fact not in seen:
+            # What a foreign file does not tell cannot differ; the ladder's notes say so.
+            if fact not in seen and not (point.origin == "imported" and fact[1] is None):
                 seen.add(fact)
                 yield fact
     model, workload = run.campaign.get("model"), run.campaign.get("workload")

@@ -85,10 +85,12 @@ def build_cost_table(runs: Sequence[RunView], ladder: Ladder) -> CostTable:
     """
     rung = ladder.primary
     owners = {run.id: run for run in runs}
-    metrics = [next(point.metrics for point in owners[evidence.run].points if point.id == evidence.run_point) for evidence in rung.evidence]
+    points = [next(point for point in owners[evidence.run].points if point.id == evidence.run_point) for evidence in rung.evidence]
+    metrics = [point.metrics for point in points]
     output = _between(rung, [_share(values, "output") for values in metrics])
     computed = _between(rung, [_share(values, "computed") for values in metrics])
-    quotes = owners[rung.evidence[0].run].quotes if rung.evidence else ()
+    hardware = {"", points[0].identity.hardware} if points else set()
+    quotes = tuple(quote for quote in owners[rung.evidence[0].run].quotes if quote.sku in hardware) if rung.evidence else ()
     return CostTable(
         target=rung.target,
         basis="total",

@@ -158,6 +158,8 @@ def curve_key(point: RatedPoint) -> str:
         lengths,
         point.result.evidence,
         point.result.origin,
+        *(["disaggregated"] if identity.disaggregated else []),
+        *(["multinode"] if identity.multinode else []),
         # An engine that was patched is another engine; most are not, and their keys stay short.
         *([f"prepared {identity.prepared}"] if identity.prepared is not None else []),
     )
@@ -165,11 +167,11 @@ def curve_key(point: RatedPoint) -> str:
 
 
 def _curve(key: str, group: list[RatedPoint], tier: str | None) -> LadderCurve:
-    newest = max((point.run for point in group), key=lambda run: (run.started, run.id))
-    if group[0].result.identity.agentic:
-        members = [point for point in group if point.run.id == newest.id]
+    newest = max(group, key=lambda point: point.session)
+    if newest.result.identity.agentic:
+        members = [point for point in group if point.session == newest.session]
     else:
-        members = [point for point in group if point.date == newest.started[:10]]
+        members = [point for point in group if point.date == newest.date]
     price = next((quote.usd_per_gpu_hour for quote in newest.quotes if quote.tier == tier), None)
     repeats = max(max(point.run.repeats, point.result.identity.repeat) for point in members)
     return LadderCurve(key=key, members=tuple(members), usd_per_gpu_hour=price, repeats=repeats)

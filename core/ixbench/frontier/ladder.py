@@ -86,7 +86,7 @@ def _build(runs: Sequence[RunView], stamped: tuple[str, ...]) -> Ladder:
         repeats=max(run.repeats for run in runs),
         engines=tuple(sorted({point.result.identity.engine for point in points})),
         precisions=tuple(sorted({point.result.identity.precision for point in points if point.result.identity.precision})),
-        dates=tuple(sorted({point.date for point in points})),
+        dates=tuple(sorted({point.date for point in points if point.date})),
         best_ttft=_best(points, "ttft_s", lambda s: s > 0),
         best_tpot=_best(points, "tpot_s", lambda s: s >= FASTEST_TPOT_S and (top is None or 1 / s <= SPEED_FACTOR * top)),
         notes=(),

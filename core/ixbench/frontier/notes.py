@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
+from ixbench.frontier.comparable import IDENTITY
 from ixbench.frontier.format import format_rate
 from ixbench.frontier.points import median_s
+from ixbench.model.imported import import_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +40,7 @@ def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
         yield "The number of GPUs is not known, so there is no rate per GPU and no ladder of it; say it with --gpus or [hardware] gpus."
     if len({point.result.evidence for point in points}) > 1:
         yield "Some points are measured and some simulated; they stand on different curves, and a simulated one may win a rung."
+    yield from _on_origins(points)
     if ladder.left_out.without_speed:
         yield f"{_points(ladder.left_out.without_speed)} without enough answers to tell the {ladder.axis} of TPOT: on no curve."
     if ladder.left_out.superseded:
@@ -49,6 +52,19 @@ def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
             "No price is known for this hardware, so there are no costs; "
             "name a book or tiers under [prices] of a campaign, or give --usd-per-gpu-hour to ixbench bench."
         )
+
+
+def _on_origins(points: Sequence[RatedPoint]) -> Iterator[str]:
+    """Yield by whose rules imported points were measured, and what they leave open beside points of a run."""
+    imported = [point.result for point in points if point.result.origin == "imported"]
+    sources = [source for point in imported if (source := import_source(point)) is not None]
+    for definitions in dict.fromkeys(source.definitions for source in sources if source.definitions):
+        yield f"Imported points are as their file gives them ({definitions})."
+    if len(imported) in (0, len(points)):
+        return
+    open_ = [name for field, name in IDENTITY.items() if any(getattr(point.identity, field) is None for point in imported)]
+    if open_:
+        yield f"Points of a run and imported ones stand on different curves; the imported do not tell: {', '.join(open_)}."
 
 
 def _on_repeats(ladder: Ladder) -> Iterator[str]:
@@ -88,6 +104,8 @@ def _shared(ladder: Ladder) -> Iterator[str]:
     """Yield which deployments of one run stand on one curve: who wanted to compare them finds one frontier instead."""
     said: dict[str, None] = {}
     for curve in ladder.curves:
+        if curve.origin == "imported":  # its deployments are named by ixbench, for topologies that are meant to share a curve
+            continue
         by_run: dict[str, dict[str, None]] = {}
         for point in curve.members:
             by_run.setdefault(point.run.id, {})[point.result.identity.deployment] = None

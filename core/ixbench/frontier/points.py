@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from ixbench.frontier.errors import FrontierError, positive
 from ixbench.frontier.format import Seconds
+from ixbench.model.imported import import_source
 from ixbench.model.point import repeat_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ixbench.model.price import Quote
     from ixbench.model.result import Metrics, PointResult
     from ixbench.model.run import RunView
 
@@ -35,8 +37,21 @@ class RatedPoint:
 
     @property
     def date(self) -> str:
-        """ISO date of its run."""
-        return self.run.started[:10]
+        """ISO date of its run; of an imported point as its file tells it, empty where it does not."""
+        return self.session[0]
+
+    @property
+    def session(self) -> tuple[str, str, int, str]:
+        """The run that measured it, in an order in which the newest is the largest: date, start, digits of its number, id or number."""
+        source = import_source(self.result) if self.result.origin == "imported" else None
+        if source is None:
+            return self.run.started[:10], self.run.started, 0, self.run.id
+        return source.date, source.started, len(source.run_id), source.run_id  # of two numbers the longer is the larger
+
+    @property
+    def quotes(self) -> tuple[Quote, ...]:
+        """The prices of its hardware; a run that was imported may hold several SKUs."""
+        return tuple(quote for quote in self.run.quotes if quote.sku in ("", self.result.identity.hardware))
 
     @property
     def repeat(self) -> int:
@@ -63,6 +78,10 @@ def speed(metrics: Metrics, axis: str) -> float | None:
     """
     if axis not in PERCENTILES:
         raise FrontierError("bad_mode", f"{axis!r} is no speed axis; allowed: {', '.join(PERCENTILES)}")
+    # Foreign rows round times and speeds apart, and some have no time at all; those of a run are reciprocals to the last digit.
+    told = part(metrics, "speed_tok_s_user", PERCENTILES[axis])
+    if told is not None:
+        return told
     tpot_s = part(metrics, "tpot_s", PERCENTILES[axis])
     return None if tpot_s is None or not positive(1 / tpot_s) else 1 / tpot_s
 

@@ -134,6 +134,9 @@ class PointIdentity:
     expert_parallel: bool | None = None
     spec_method: str | None = None
     kv_offload: str = "off"
+    disaggregated: bool = False
+    """Whether prefill and decode have GPUs of their own."""
+    multinode: bool = False
     prepared: str | None = None
     """Short hash of the scripts that changed the engine before it started; None = nothing did."""
     input_tokens: int | None = None

@@ -35,7 +35,8 @@ _AUTH_HEADER = re.compile(r"(?P<lead>\b(?:bearer|basic)\s+)(?P<value>[A-Za-z0-9.
 def is_secret_name(name: str) -> bool:
     """Say whether a variable, header, flag or key with this name holds a secret: one named like KEY, TOKEN, SECRET, PASSWORD or AUTH.
 
-    A name that counts tokens (`--long-prefill-token-threshold`, `MAX_TOKENS`) or that names another variable (`api_key_env`) does not.
+    A name that counts tokens (`--long-prefill-token-threshold`, `MAX_TOKENS`, `joules_per_token`) or that names another variable
+    (`api_key_env`) does not.
     """
     words = [word for word in re.split(r"[^A-Z0-9]+", name.upper()) if word]
     if "_".join(words).endswith(_NAMES_OF_NAMES):
@@ -44,7 +45,8 @@ def is_secret_name(name: str) -> bool:
         following = words[index + 1] if index + 1 < len(words) else ""
         if any(part in word for part in _WORDS_ANYWHERE) or word in _WORDS_WHOLE:
             return True
-        if word.endswith(_WORDS_AT_END) and not (word.endswith("TOKEN") and following in _COUNTED_TOKENS):
+        counted = word.endswith("TOKEN") and (following in _COUNTED_TOKENS or "PER" in words[:index])
+        if word.endswith(_WORDS_AT_END) and not counted:
             return True
     return False
 

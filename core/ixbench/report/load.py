@@ -2,45 +2,57 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
-from ixbench.host.source import describe
-from ixbench.model.errors import Fault, InputError, PluginError
-from ixbench.model.run import ReportSettings, RunView
+from ixbench.model.errors import Fault, InputError
+from ixbench.model.printable import printable
+from ixbench.model.run import RunView
+from ixbench.report.foreign import evidence_of, read_foreign, view_of
 from ixbench.store.folder import RunReader
 from ixbench.store.header import HEADER
 from ixbench.store.launches import read_launch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ixbench.host.contracts.importer import Importer
     from ixbench.host.host import Host
-    from ixbench.model.result import Evidence, PointResult
-
-LARGEST_FILE = 1 << 30
-"""Bytes of a foreign file that are taken into memory."""
+    from ixbench.report.foreign import ForeignResult
 
 
-def load_runs(paths: Sequence[Path], host: Host) -> tuple[RunView, ...]:
-    """Return a view of every path, in order.
+def load_runs(paths: Sequence[Path], host: Host, refused: Callable[[ForeignResult], None] | None = None) -> tuple[RunView, ...]:
+    """Return a view of every path, in order; a foreign file that was read with another one has none of its own.
 
+    :param refused: told of each foreign file, to say what of it could not be taken.
     :raises InputError: for every path that is neither a run folder nor a file that an importer knows, all at once.
     :raises PluginError: if an importer breaks on a file that it recognised.
     """
     faults: list[Fault] = []
     views: list[RunView] = []
     seen: set[Path] = set()
+    read_too: set[Path] = set()
     for path in paths:
         if path.resolve() in seen:
             faults.append(Fault(where=str(path), problem="is given twice", advice="a run cannot be compared with itself"))
             continue
         seen.add(path.resolve())
+        if path.resolve() in read_too:
+            continue
         try:
-            views.append(load_run(path) if is_run_folder(path) else _import(path, host))
+            if is_run_folder(path):
+                views.append(load_run(path))
+                continue
+            if path.is_dir():
+                RunReader(path)  # says why it is no run folder, and where runs are
+            result = read_foreign(path, host)
         except InputError as error:
             faults += error.faults
+            continue
+        read_too |= {path.with_name(name).resolve() for name in result.found.read_too}
+        if refused is not None:
+            refused(result)
+        views.append(view_of(result, _free_id(path, views), host))
     if faults:
         raise InputError(faults)
     return tuple(views)
@@ -64,7 +76,7 @@ def load_run(path: Path) -> RunView:
         id=reader.id,
         title=header.title,
         started=header.started,
-        evidence=_evidence(points),
+        evidence=evidence_of(points),
         report=header.report,
         points=points,
         planned=header.planned,
@@ -73,51 +85,15 @@ def load_run(path: Path) -> RunView:
         campaign=header.campaign,
         machine=header.machine,
         versions=header.versions,
+        metrics=header.metrics,
+        read_records=reader.records,
         launches={name: content for name in launches if (content := read_launch(reader, name)) is not None},
     )
 
 
-def _import(path: Path, host: Host) -> RunView:
-    if path.is_dir():
-        RunReader(path)  # says why it is no run folder, and where runs are
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError(Fault(where=str(path), problem="is larger than a gibibyte", allowed="a run folder or a result file"))
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(Fault(where=str(path), problem="does not exist", allowed="a run folder or a result file")) from error
-    except OSError as error:
-        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
-    importer = _importer_for(path, content, host)
-    if importer is None:
-        names = ", ".join(sorted(importer.name for importer in host.importers())) or "none is installed"
-        raise InputError(Fault(where=str(path), problem=f"is neither a run folder nor a file that an importer knows (importers: {names})"))
-    try:
-        found = importer.read(path.name, content)
-    except InputError:
-        raise
-    except Exception as error:
-        raise PluginError(f"{path}: {host.source_of(importer)}: importer {importer.name}: {describe(error)}") from error
-    return RunView(
-        id=path.stem,
-        title=found.title,
-        started=found.date,
-        evidence=_evidence(found.points),
-        report=ReportSettings(),
-        points=found.points,
-        planned=tuple(point.id for point in found.points),
-    )
-
-
-def _importer_for(path: Path, content: bytes, host: Host) -> Importer | None:
-    for importer in host.importers():
-        try:
-            if importer.recognises(path.name, content):
-                return importer
-        except Exception as error:
-            raise PluginError(f"{path}: {host.source_of(importer)}: importer {importer.name}: {describe(error)}") from error
-    return None
-
-
-def _evidence(points: Sequence[PointResult]) -> Evidence:
-    return "simulated" if any(point.evidence == "simulated" for point in points) else "measured"
+def _free_id(path: Path, views: Sequence[RunView]) -> str:
+    """Return the name of a file as the id of its run: with its folder's, or a number, where another has the name."""
+    taken = {view.id for view in views}
+    stem = printable(path.stem)
+    candidates = chain((stem, f"{printable(path.resolve().parent.name)}-{stem}"), (f"{stem}-{number}" for number in count(2)))
+    return next(name for name in candidates if name not in taken)

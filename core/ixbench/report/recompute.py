@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ixbench.host.notes import metric_notes
 from ixbench.host.source import describe
 from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
@@ -55,4 +56,4 @@ def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str]
             intervals=intervals_of(measurement, point.id),
         )
 
-    return replace(view, points=tuple(again(point) for point in view.points))
+    return replace(view, points=tuple(again(point) for point in view.points), metrics=metric_notes(host))

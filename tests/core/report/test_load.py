@@ -12,6 +12,7 @@ from ixbench.host.host import Host
 from ixbench.host.load import load_host
 from ixbench.host.specs import hookimpl
 from ixbench.model.errors import Fault, InputError, PluginError
+from ixbench.model.imported import ImportSource
 from ixbench.report.load import load_run, load_runs
 from ixbench.testing.folders import write_sample_run
 from ixbench.testing.runs import SAMPLE_QUOTES, sample_point
@@ -20,16 +21,19 @@ from ixbench.testing.runs import SAMPLE_QUOTES, sample_point
 class Rows(Importer):
     name = "rows"
 
-    def recognises(self, name, content):
-        return name.endswith(".rows") or content.startswith(b"broken")
+    def recognises(self, file):
+        return file.name.endswith(".rows") or file.head.startswith(b"broken")
 
-    def read(self, name, content):
+    def read(self, file, context):
+        content = file.read(100)
         if content == b"bad":
-            raise InputError(Fault(where=name, problem="holds no rows"))
+            raise InputError(Fault(where=file.name, problem="holds no rows"))
         if content.startswith(b"broken"):
             raise RuntimeError("importer bug")
         point = sample_point("theirs-c8", speed_tok_s_user=50, rate_tok_s_gpu=1000)
-        return ImportedFile(title="Theirs", points=(replace(point, origin="imported"),), date="2026-09-10")
+        source = ImportSource(importer=self.name, file=file.name, sha256=file.sha256, schema="rows", date="2026-09-10")
+        point = replace(point, origin="imported", provenance=source.to_provenance())
+        return ImportedFile(title="Theirs", points=(point,))
 
 
 class Plugin:

@@ -1,0 +1,182 @@
+"""Foreign result files on their way to views: who reads a file, what of it can be used, and at which prices it is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ixbench.campaign.settings import default_book
+from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile
+from ixbench.host.source import describe
+from ixbench.model.errors import Fault, InputError, PluginError
+from ixbench.model.imported import import_source
+from ixbench.model.printable import printable
+from ixbench.model.run import ReportSettings, RunView
+from ixbench.store.names import is_plain_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ixbench.host.contracts.importer import Importer
+    from ixbench.host.host import Host
+    from ixbench.model.price import Quote, Sku
+    from ixbench.model.result import Evidence, PointResult
+
+LARGEST_FILE = 1 << 30
+"""Bytes of a foreign file that is read at all."""
+MOST_REFUSALS = 50
+"""Refused rows that a report on an import lists one by one."""
+AGENTIC_AXIS = "p90"
+"""Percentile of the speed axis where all points are agentic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignResult:
+    """A foreign file with what its importer made of it."""
+
+    path: Path
+    importer: str
+    file: ForeignFile
+    found: ImportedFile
+
+
+def known_skus(host: Host) -> dict[str, Sku]:
+    """Return the rows of all hardware books by SKU."""
+    return {sku.sku: sku for book in host.hardware() for sku in book.skus()}
+
+
+def read_foreign(path: Path, host: Host, context: ImportContext | None = None) -> ForeignResult:
+    """Read a foreign result file.
+
+    :param context: what the user says that the file does not; without it only the books are known.
+    :raises InputError: if there is no such file, it is too large, or no importer knows it.
+    :raises PluginError: if an importer breaks on a file that it recognised.
+    """
+    try:
+        file = ForeignFile(path)
+        if file.size > LARGEST_FILE:
+            raise InputError(Fault(where=str(path), problem="is larger than a gibibyte", allowed="a run folder or a result file"))
+        if not file.size:
+            raise InputError(Fault(where=str(path), problem="is empty", allowed="a run folder or a result file"))
+        importer = _importer_for(path, file, host)
+    except FileNotFoundError as error:
+        raise InputError(Fault(where=str(path), problem="does not exist", allowed="a run folder or a result file")) from error
+    except OSError as error:
+        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+    if importer is None:
+        names = ", ".join(sorted(importer.name for importer in host.importers())) or "none is installed"
+        raise InputError(Fault(where=str(path), problem=f"is neither a run folder nor a file that an importer knows (importers: {names})"))
+    try:
+        found = importer.read(file, context or ImportContext(skus=known_skus(host)))
+        _check(found)
+    except InputError as error:
+        raise InputError(replace(fault, where=_with_folder(fault.where, path)) for fault in error.faults) from error
+    except OSError as error:
+        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+    except Exception as error:
+        raise PluginError(f"{path}: {host.source_of(importer)}: importer {importer.name}: {describe(error)}") from error
+    return ForeignResult(path=path, importer=importer.name, file=file, found=found)
+
+
+def view_of(result: ForeignResult, run_id: str, host: Host) -> RunView:
+    """Return a foreign file as a run: its points at the prices of the newest book."""
+    points = result.found.points
+    return RunView(
+        id=run_id,
+        title=printable(result.found.title),
+        started=newest_date(points),
+        evidence=evidence_of(points),
+        report=settings_of(points),
+        points=points,
+        planned=tuple(point.id for point in points),
+        quotes=quotes_of(points, host),
+        sku=sku_of(points, host),
+    )
+
+
+def import_report(result: ForeignResult, most: int = MOST_REFUSALS) -> tuple[str, ...]:
+    """Return what became of a foreign file, a line each: how many points it gave, refusals by reason and one by one, and warnings.
+
+    :param most: refused rows to list; the others are counted.
+    """
+    found, refused = result.found, result.found.refused
+    shapes = ", ".join(f"{count} of {schema}" for schema, count in found.schemas.items())
+    points = f"{len(found.points)} point{'' if len(found.points) == 1 else 's'}"
+    lines = [f"{result.path}: importer {result.importer}: {points}{f' ({shapes})' if shapes else ''}"]
+    if refused:
+        reasons = Counter(row.code for row in refused)
+        lines.append(f"{result.path}: {len(refused)} refused: {', '.join(f'{count} {code}' for code, count in reasons.most_common())}")
+        lines += [f"refused: {row}" for row in refused[:most]]
+        if len(refused) > most:
+            lines.append(f"refused: {len(refused) - most} more")
+    lines += [f"warning: {result.file.name}: {warning}" for warning in found.warnings]
+    lines += [
+        f"question: {point.id}: {reason.text}" for point in found.points for reason in point.verdict.reasons if reason.severity == "invalid"
+    ]
+    return tuple(printable(line) for line in lines)
+
+
+def evidence_of(points: Sequence[PointResult]) -> Evidence:
+    """Return "simulated" as soon as one point is."""
+    return "simulated" if any(point.evidence == "simulated" for point in points) else "measured"
+
+
+def newest_date(points: Sequence[PointResult]) -> str:
+    """Return the start, or else the date, of the newest run among imported points; empty where none of them tells."""
+    sources = [source for point in points if (source := import_source(point)) is not None]
+    return max((source.started or source.date for source in sources), default="")
+
+
+def settings_of(points: Sequence[PointResult]) -> ReportSettings:
+    """Return how imported points are read: the defaults, on the axis of their kind of workload."""
+    agentic = bool(points) and all(point.identity.agentic for point in points)
+    return ReportSettings(axis=AGENTIC_AXIS) if agentic else ReportSettings()
+
+
+def quotes_of(points: Sequence[PointResult], host: Host, book: str | None = None) -> tuple[Quote, ...]:
+    """Return the prices of all hardware among the points, SKU by SKU.
+
+    :param book: id of a price book; None = the default one.
+    """
+    givers = {name: giver for giver in host.prices() for name in giver.books()}
+    name = book or default_book(host)
+    skus = dict.fromkeys(point.identity.hardware for point in points if point.identity.hardware)
+    return () if name is None else tuple(quote for sku in skus for quote in givers[name].quotes(sku, name))
+
+
+def sku_of(points: Sequence[PointResult], host: Host) -> Sku | None:
+    """Return the row of the hardware book, where all points are of one SKU."""
+    found = {point.identity.hardware for point in points}
+    return known_skus(host).get(next(iter(found)) or "") if len(found) == 1 else None
+
+
+def _check(found: ImportedFile) -> None:
+    """Refuse what no importer may give, since ids become folders and origin decides on which curve a point stands."""
+    ids = [point.id for point in found.points]
+    wrong = [name for name in ids if not is_plain_name(name)]
+    if wrong:
+        raise ValueError(f"gave the point id {wrong[0]!r}, which is no plain name")
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"gave the point id {next(name for name in ids if ids.count(name) > 1)} twice")
+    run = [point.id for point in found.points if point.origin != "imported"]
+    if run:
+        raise ValueError(f"gave the point {run[0]} with the origin of a run")
+
+
+def _with_folder(where: str, path: Path) -> str:
+    """Return the place in a file with the path that the user gave in front of it."""
+    return str(path) + where.removeprefix(path.name) if where.startswith(path.name) else f"{path}: {where}"
+
+
+def _importer_for(path: Path, file: ForeignFile, host: Host) -> Importer | None:
+    for importer in host.importers():
+        try:
+            if importer.recognises(file):
+                return importer
+        except OSError:
+            raise
+        except Exception as error:
+            raise PluginError(f"{path}: {host.source_of(importer)}: importer {importer.name}: {describe(error)}") from error
+    return None
