@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.command import Command
@@ -18,26 +19,17 @@ if TYPE_CHECKING:
 
 def metrics_json(host: Host) -> dict[str, Any]:
     """Return the JSON form: the metrics in the order of point.json, and the verdict rules in the order of a verdict."""
+    from ixbench.host.notes import metric_notes, plugin_of
+
     return {
-        "metrics": [
-            {
-                "name": metric.name,
-                "unit": metric.unit,
-                "better": metric.better,
-                "needs": list(metric.needs),
-                "definition": metric.definition,
-                "source": metric.source,
-                "plugin": _plugin(host, metric),
-            }
-            for metric in host.metrics()
-        ],
+        "metrics": [asdict(note) | {"needs": list(note.needs)} for note in metric_notes(host)],
         "checks": [
             {
                 "code": check.code,
                 "limit": check.limit,
                 "agentic_limit": check.limit if check.agentic_limit is None else check.agentic_limit,
                 "rule": check.explain,
-                "plugin": _plugin(host, check),
+                "plugin": plugin_of(host, check),
             }
             for check in host.checks()
         ],
@@ -65,11 +57,6 @@ def limit_text(check: dict[str, Any]) -> str:
         return ""
     other = f", agentic {check['agentic_limit']:g}" if check["agentic_limit"] != check["limit"] else ""
     return f"  limit {check['limit']:g}{other}"
-
-
-def _plugin(host: Host, contribution: object) -> str:
-    source = host.source_of(contribution)
-    return "" if source is None else source.plugin
 
 
 def _giver(row: dict[str, Any]) -> str:

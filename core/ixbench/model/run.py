@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ixbench.model.price import Quote, Sku
+    from ixbench.model.record import RequestRecord
     from ixbench.model.result import Evidence, PointResult
 
 Interpolation = Literal["steffen", "linear", "step"]
@@ -35,6 +38,23 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricNote:
+    """What a metric of a point means; kept with the run, since the plugin that gave it may be gone when it is read."""
+
+    name: str
+    unit: str
+    better: str
+    """"higher", "lower" or "neither"."""
+    needs: tuple[str, ...]
+    """What it is made of."""
+    definition: str
+    source: str
+    """Who else defines it so; may be empty."""
+    plugin: str
+    """Name of the plugin that gives it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """One run: what was asked, what was found, and how to read it."""
 
@@ -57,6 +77,10 @@ class RunView:
     """The campaign with secrets redacted."""
     machine: Mapping[str, object] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    metrics: tuple[MetricNote, ...] = ()
+    """What the metrics of its points mean, in their order; empty where nobody said, as in a foreign file."""
+    read_records: Callable[[str], tuple[RequestRecord, ...]] | None = field(default=None, repr=False, compare=False)
+    """Returns what each request of a point did, by the point's id; None where no records are kept."""
     launches: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """How engines were started, the content of each launch.json by the launch's id; empty for imported points."""
 

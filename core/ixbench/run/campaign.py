@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ixbench.host.notes import metric_notes
 from ixbench.launch.leftover import leftovers
 from ixbench.model.errors import IxbenchError, first_error
 from ixbench.model.events import RunFinished, RunStarted
@@ -215,6 +216,7 @@ def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | Non
             {"name": info.source.plugin, "distribution": info.source.distribution, "version": info.source.version}
             for info in host.plugins()
         ),
+        metrics=metric_notes(host),
     )
     return RunFolder.create(results, slug=campaign.slug, now=now, header=header, redactor=redactor)
 

@@ -13,7 +13,7 @@ import msgspec
 
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.price import Quote, Sku  # noqa: TC001 - as above
-from ixbench.model.run import ReportSettings
+from ixbench.model.run import MetricNote, ReportSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +56,8 @@ class RunHeader:
     """Of ixbench, Python and the libraries that touch numbers or the wire."""
     plugins: tuple[Mapping[str, Any], ...] = ()
     """Every plugin that was loaded: name, distribution, version."""
+    metrics: tuple[MetricNote, ...] = ()
+    """What each metric of its points means."""
     client: ClientFacts = field(default_factory=ClientFacts)
     resumed: tuple[str, ...] = ()
     """When the run was taken up again: UTC, ISO 8601."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ixbench.host.notes import metric_notes
 from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
@@ -52,6 +53,7 @@ def write_sample_run(results: Path, host: Host, *, requests: int = 40, chunks: i
         "machine": {"system": "Linux", "cpus": 2},
         "versions": {"ixbench": "0.1.0", "python": "3.11.7"},
         "plugins": ({"name": "builtin", "distribution": "ixbench", "version": "0.1.0"},),
+        "metrics": metric_notes(host),
         "client": ClientFacts(floor_s=0.0007),
     }
     folder = RunFolder.create(results, slug="model-7b", now=SAMPLE_NOW, header=RunHeader(**values | header), redactor=Redactor())
