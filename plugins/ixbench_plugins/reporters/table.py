@@ -104,6 +104,11 @@ def cells(row: PointRow, axis: str) -> dict[str, Cell]:
     for kind in _RATES_BETWEEN:
         found |= _ends(kind, "tok_s_gpu", row.between("throughput_tok_s_gpu", kind))
     found |= {f"{kind}_tok_s": row.number("throughput_tok_s", kind) for kind in KINDS}
+    found |= {"power_w_gpu": row.number("power_w_gpu"), "energy_valid": point.energy.valid if point.energy is not None else None}
+    found |= {f"{kind}_joules_per_token": row.number("joules_per_token", kind) for kind in KINDS}
+    # By a book and not by measurement: never in one column with the ones above.
+    found |= {f"provisioned_{kind}_joules_per_token": row.number("provisioned_joules_per_token", kind) for kind in KINDS}
+    found |= {f"provisioned_{kind}_tok_s_mw": row.number("provisioned_tok_s_mw", kind) for kind in KINDS}
     found |= {
         "requests_per_s": row.number("requests_per_s"),
         "concurrency_mean": row.number("concurrency_mean"),
