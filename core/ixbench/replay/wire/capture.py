@@ -27,6 +27,7 @@ class Capture:
     pieces: list[bytes] = field(default_factory=list)
     """Bytes of the body that each read brought, HTTP framing taken off; as long as `stamps`."""
     size: int = 0
+    """Bytes of the body so far, framing included."""
     close_ns: int = 0
     answered: bool = False
     """Whether any byte came back."""

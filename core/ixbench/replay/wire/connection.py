@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from ixbench.replay.wire.errors import CLOSED, WireError, broken_text, tls_text
-from ixbench.replay.wire.framing import CHUNK_SIZES, LONGEST_KNOWN_LINE, HeadReader
+from ixbench.replay.wire.framing import ONE_CHUNK_READS, READ_BYTES, HeadReader
 from ixbench.replay.wire.limits import LARGEST_BODY_BYTES
 from ixbench.replay.wire.stamps import CONTROL_BYTES, unpack_timespec
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ixbench.replay.wire.readers import Readers
     from ixbench.replay.wire.stamps import KernelStamps
 
-_READ_BYTES = 16384
 _NS_PER_S = 1_000_000_000
 _UNKNOWN = 0
 """A stamp that the kernel did not give."""
@@ -51,6 +50,7 @@ class Connection:
         "_listener",
         "_loop",
         "_now",
+        "_plain_body",
         "_readers",
         "_receive",
         "_sock",
@@ -92,6 +92,8 @@ class Connection:
         self._limits: WireLimits | None = None
         self._head: HeadReader | None = None
         self._body: Body | None = None
+        self._plain_body: Body | None = None
+        """The same where it comes as it is, without TLS."""
         self._keeps = False
         self._unsent: memoryview | None = None
         self._last_ns = 0
@@ -133,7 +135,7 @@ class Connection:
         self._listener = listener
         self._limits = limits
         self._head = HeadReader(method)
-        self._body = None
+        self._body = self._plain_body = None
         self._last_ns = self._took_ns = capture.conn_ns or capture.send_ns
         if self._tls is not None:
             try:
@@ -186,38 +188,39 @@ class Connection:
 
     def _on_readable(self) -> None:  # noqa: C901, PLR0912 - written out: a call of a function costs a tenth of what is done here
         """Take what has arrived: one read, its stamp, and, in the usual case of a read that is one chunk, its content at once."""
+        receive = self._receive
         try:
-            data, control, _, _ = self._receive(_READ_BYTES, CONTROL_BYTES)
+            data, control, _, _ = receive(READ_BYTES, CONTROL_BYTES)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
             self._lost(broken_text(error))
             return
-        now_ns = self._now()
-        stamps = self._stamps
         capture = self._capture
         stamp = _UNKNOWN
         if control:
+            stamps = self._stamps
             seconds, nanoseconds = unpack_timespec(control[0][2])
             stamp = seconds * _NS_PER_S + nanoseconds - stamps.offset_ns
-            if not now_ns - _NS_PER_S < stamp <= now_ns < stamps.due_ns:
-                stamp = stamps.moment(stamp + stamps.offset_ns, now_ns) or _UNKNOWN
+            if not stamps.since_ns < stamp <= stamps.until_ns:
+                stamp = stamps.moment(stamp + stamps.offset_ns, self._now()) or _UNKNOWN
         if stamp == _UNKNOWN:
-            stamp = now_ns
+            stamp = self._now()
             if capture is not None and data:
                 capture.stamped_on_read += 1
         if stamp < self._last_ns:  # noqa: PLR1730 - max() takes three times as long
             stamp = self._last_ns
         self._last_ns = stamp
-        body = self._body
-        if body is not None and body.at_chunk and self._tls is None:
-            eol = data.find(b"\r\n", 1, LONGEST_KNOWN_LINE + 2)
-            size = CHUNK_SIZES.get(data[:eol])
-            if size and eol + 4 + size == len(data) and data.endswith(b"\r\n"):
+        body = self._plain_body
+        if body is not None and body.at_chunk:
+            # Slices and an index take half the time of methods of bytes.
+            length = len(data)
+            line = ONE_CHUNK_READS[length]
+            if line is not None and data[: (start := len(line))] == line and data[-2:] == b"\r\n":
                 assert capture is not None
                 capture.stamps.append(stamp)
-                capture.pieces.append(data[eol + 2 : -2])
-                capture.size += size
+                capture.pieces.append(data[start:-2])
+                capture.size += length
                 if self._listener is not None or capture.size > LARGEST_BODY_BYTES:
                     self._look(capture)
                 return
@@ -242,7 +245,7 @@ class Connection:
         if content:
             capture.stamps.append(stamp)
             capture.pieces.append(content)
-            capture.size += len(content)
+        capture.size += len(data)
         if body.ended:
             self._complete(capture, body)
         else:
@@ -274,6 +277,7 @@ class Connection:
         capture.status = head.status
         capture.headers = httpx.Headers(head.headers)
         self._body = head.body
+        self._plain_body = head.body if self._tls is None else None
         self._keeps = head.keeps_connection
         if rest or head.body.ended:
             self._take(capture, rest, stamp)
@@ -327,7 +331,7 @@ class Connection:
         assert capture is not None
         assert ended is not None
         capture.close_ns = max(self._now(), self._last_ns)
-        self._capture = self._ended = self._listener = self._limits = self._head = self._body = self._unsent = None
+        self._capture = self._ended = self._listener = self._limits = self._head = self._body = self._plain_body = self._unsent = None
         if not ended.done():
             ended.set_result(None)
         if reusable:

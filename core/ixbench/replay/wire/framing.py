@@ -18,9 +18,8 @@ _SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\Z")
 _DIGITS = re.compile(rb"[0-9]{1,15}\Z")
 _START = b"HTTP/1."
 _END_OF_HEAD = b"\r\n\r\n"
-LONGEST_KNOWN_LINE = 8
-"""Of the lines in `CHUNK_SIZES`."""
-_SIZES_KEPT = 4096
+READ_BYTES = 16384
+"""The most that a read of a response takes."""
 
 
 class Body(Protocol):
@@ -43,8 +42,11 @@ class Body(Protocol):
         ...
 
 
-CHUNK_SIZES: dict[bytes, int] = {}
-"""Size lines that were found valid, and the sizes above 0 that they give: they repeat, in all responses alike."""
+ONE_CHUNK_READS: list[bytes | None] = [None] * (READ_BYTES + 1)
+"""By the length of a read that is one chunk and nothing else: the size line, with its CRLF, that such a chunk began with last.
+
+They repeat, in all responses alike. A read of that length that begins with that line and ends with CRLF is that chunk, whatever is in it.
+"""
 
 
 class ChunkedBody:
@@ -102,8 +104,10 @@ class ChunkedBody:
 
     def _line(self, line: bytes) -> None:
         if self._stage == 0:
-            self._left = size = CHUNK_SIZES.get(line) or self._size(line)
+            self._left = size = self._size(line)
             self._stage = 1 if size else 3
+            if size and (whole := len(line) + size + 4) <= READ_BYTES:
+                ONE_CHUNK_READS[whole] = line + b"\r\n"
         elif self._stage == 2:  # noqa: PLR2004 - see `_stage`
             if line:
                 raise WireError("protocol", "a chunk of the body is longer than its size says")
@@ -118,10 +122,7 @@ class ChunkedBody:
         match = _SIZE.match(line)
         if match is None:
             raise WireError("protocol", f"{line[:20]!r} is not the size of a chunk")
-        size = int(match[1], 16)
-        if size and len(CHUNK_SIZES) < _SIZES_KEPT and len(line) <= LONGEST_KNOWN_LINE:
-            CHUNK_SIZES[line] = size
-        return size
+        return int(match[1], 16)
 
 
 class CountedBody:

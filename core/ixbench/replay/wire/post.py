@@ -63,9 +63,7 @@ class Wire:
         )
         self._origin = Origin.of(self._url)
         self._limits = limits or WireLimits()
-        self.transport = ReplayTransport(
-            clock=clock, ssl_context=_ssl_context(ca_file) if self._origin.tls else None, uds=uds, proxy=proxy
-        )
+        self.transport = ReplayTransport(clock=clock, ssl_context=_ssl_context(ca_file) if self._origin.tls else None, uds=uds, proxy=proxy)
         self._start = b"POST %b HTTP/1.1\r\n" % self.transport.target(self._url)
         for name, value in self.transport.proxy_headers(self._url):
             self._headers[name.decode("ascii")] = value.decode("ascii")

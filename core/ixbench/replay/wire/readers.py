@@ -23,7 +23,7 @@ _ROUNDS = 8
 """Before others get their turn on the loop: while one round is read, the next may arrive."""
 _DENSE_S = 0.0001
 """Being woken again after so short a time means 10,000 wake-ups a second."""
-_NAP_S = 0.0002
+_NAP_S = 0.0004
 """Far below the time between two tokens of a stream, of which the second would make the first's stamp an upper bound."""
 
 
@@ -82,10 +82,11 @@ class EpollReaders:
                 self._left_s = monotonic()
                 return
             for fd, _ in events:
-                # One that an earlier event of this round closed is gone.
-                callback = callbacks.get(fd)
-                if callback is not None:
-                    callback()
+                try:
+                    callback = callbacks[fd]
+                except KeyError:  # an earlier event of this round closed it
+                    continue
+                callback()
 
 
 class LoopReaders:

@@ -25,6 +25,10 @@ unpack_timespec = struct.Struct("@ll").unpack
 """Seconds and nanoseconds of a control message."""
 _REFRESH_NS = 1_000_000_000
 _READINGS = 25
+_LONGEST_START_NS = 50_000_000
+_PAUSE_S = 0.001
+_WAIT_S = 1.0
+"""Bound on a byte from ourselves."""
 _ROUNDING_NS = 5_000
 """A stamp may lie this far after the read: what the distance itself can be wrong by."""
 
@@ -37,18 +41,39 @@ class KernelStamps:
         self._now = clock.now_ns
         self.offset_ns = 0
         """What to take from a stamp of the kernel to have it on the record's clock."""
-        self.due_ns = 0
-        """Until when that holds."""
+        self.since_ns = 0
+        self.until_ns = 0
+        """Stamps after the one and up to the other are true as the offset gives them; others need another look at the clock."""
+        self._due_ns = 0
+        """When the distance is to be taken anew."""
         self._keeper: socket.socket | None = None
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             self.available = self.enable(probe)
             """Whether TCP sockets of this system are stamped by the kernel."""
 
     def open(self) -> None:
-        """Keep the kernel stamping: it begins a moment after the first socket asks and ends with the last, so one goes on asking."""
+        """Keep the kernel stamping: it begins a moment after the first socket asks and ends with the last, so one goes on asking.
+
+        That moment is waited for, since a single read without a stamp would leave a point without the kernel's clock.
+        """
         if self._keeper is None and self.available:
             self._keeper = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self.enable(self._keeper)
+            with contextlib.suppress(OSError):
+                self._wait_for_stamps()
+
+    def _wait_for_stamps(self) -> None:
+        """Send bytes to ourselves until they arrive with a stamp."""
+        end_ns = time.monotonic_ns() + _LONGEST_START_NS
+        with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname(), _WAIT_S) as near:
+            far, _ = listener.accept()
+            self.enable(near)
+            with far:
+                while time.monotonic_ns() < end_ns:
+                    far.send(b"x")
+                    if near.recvmsg(1, CONTROL_BYTES)[1]:
+                        return
+                    time.sleep(_PAUSE_S)
 
     def close(self) -> None:
         """Ask for no more stamps."""
@@ -67,12 +92,16 @@ class KernelStamps:
         return False
 
     def moment(self, wall_ns: int, now_ns: int) -> int | None:
-        """Return a stamp on the record's clock, after a fresh look at both clocks; None if it cannot be true.
+        """Return a stamp on the record's clock, after a fresh look at both clocks where one is due; None if it cannot be true.
 
         :param wall_ns: what the kernel said.
         :param now_ns: the time after the read.
         """
         now = self._now
+        moment = wall_ns - self.offset_ns
+        if now_ns - _REFRESH_NS < moment <= now_ns < self._due_ns:
+            self.since_ns, self.until_ns = now_ns - _REFRESH_NS, now_ns
+            return moment
         best: int | None = None
         for _ in range(_READINGS):
             before = now()
@@ -81,6 +110,7 @@ class KernelStamps:
             if best is None or after - before < best:
                 best = after - before
                 self.offset_ns = wall - (before + after) // 2
-        self.due_ns = now() + _REFRESH_NS
+        self._due_ns = now() + _REFRESH_NS
+        self.since_ns = self.until_ns = now_ns
         moment = wall_ns - self.offset_ns
         return min(moment, now_ns) if moment <= now_ns + _ROUNDING_NS else None
