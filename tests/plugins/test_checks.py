@@ -49,7 +49,7 @@ def test_two_hundred_plain_successes_are_valid():
 
 @pytest.mark.parametrize(("failures", "agentic", "found"), [(2, False, False), (3, False, True), (22, True, False), (23, True, True)])
 def test_one_percent_may_fail_and_ten_where_agents_work(failures, agentic, found):
-    rows = [*records(), *(sample_record(f"f{i}", send_s=300, failure="http_status", http_status=503) for i in range(failures))]
+    rows = [*records(), *(sample_record(f"f{i}", send_s=100.0 + i, failure="http_status", http_status=503) for i in range(failures))]
     reasons = verdict(rows, agentic=agentic).reasons
     assert [reason.code for reason in reasons] == (["errors"] if found else [])
 
@@ -108,7 +108,7 @@ def test_many_empty_answers_mark_the_point(empty, marked):
 
 
 def test_forced_lengths_must_be_met():
-    missed = [sample_record(f"m{i}", send_s=300, output_asked=64, failure="length_mismatch") for i in range(2)]
+    missed = [sample_record(f"m{i}", send_s=100.0 + i, output_asked=64, failure="length_mismatch") for i in range(2)]
     reason = only([*records(), *missed], {"errors": 1})
     assert (reason.code, reason.value, reason.limit) == ("length_mismatch", 64 / (200 * 32 + 128), 0.005)
     assert verdict([*records(), *missed], {"errors": 1, "length_mismatch": 0.02}).status == "valid"
@@ -146,7 +146,7 @@ def test_the_window_must_last_ten_latencies():
     assert (reason.code, reason.value) == ("too_short", 2.81)
     assert reason.limit == pytest.approx(8.2)
     assert reason.text.endswith("measure for at least 8.2 s, or send at least 584 requests (workload.requests, bench: --requests)")
-    assert verdict(rows, start_ns=0, end_ns=8_300 * MS).status == "valid"
+    assert verdict([sample_record(f"r{i}", send_s=i / 25) for i in range(200)]).status == "valid"
     assert only(rows, {"errors": 1}, load=Load(rate=100.0)).text.endswith("measure for at least 8.2 s")
 
 
@@ -166,7 +166,7 @@ def test_tokens_that_come_all_at_once_are_implausible():
 
 
 def test_a_few_short_answers_at_once_are_no_reason():
-    assert verdict([*records(150), *(sample_record(f"s{i}", send_s=150.0 + i, gap_s=0.0, chunks=2) for i in range(50))]).status == "valid"
+    assert verdict([*records(150), *(sample_record(f"s{i}", send_s=3.0 * i + 0.85, gap_s=0.0, chunks=2) for i in range(50))]).status == "valid"
 
 
 @pytest.mark.parametrize(("on_host", "found"), [(True, []), (False, ["implausible"])])
@@ -175,6 +175,6 @@ def test_a_first_token_within_a_millisecond_comes_from_this_machine_only(on_host
 
 
 def test_no_request_outlasts_the_measured_phase():
-    rows = [*records(), sample_record("long", send_s=0.0, ttft_s=190.0)]
+    rows = [*records(), sample_record("long", send_s=0.0, ttft_s=198.0)]
     reason = only(rows, start_ns=0, end_ns=100_000 * MS)
-    assert (reason.code, reason.value, reason.limit) == ("implausible", 190.62, 100)
+    assert (reason.code, reason.value, reason.limit) == ("implausible", 198.62, 100)

@@ -75,6 +75,12 @@ class Resampling:
         """Return the sum of values over the requests of each session."""
         return np.bincount(self.sessions, weights=values, minlength=self.count).astype(np.float64, copy=False)
 
+    def rows_by_session(self, rows: Sequence[Floats]) -> Floats:
+        """Return the sum of the rows of each session, one row a session; `rows` has one for each request or key."""
+        found = np.zeros((self.count, len(rows[0])))
+        np.add.at(found, self.sessions, np.stack(rows))
+        return found
+
     def percentiles(self, values: Floats, wanted: Sequence[float]) -> Floats:
         """Return linear percentiles over the requests of every resample; NaN where it holds no value. Rows are resamples, then the mean.
 

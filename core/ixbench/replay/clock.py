@@ -21,6 +21,11 @@ class Anchor:
     """Nanoseconds of the record's clock."""
 
 
+def drift_s(first: Anchor, last: Anchor) -> float:
+    """Return by how much the wall clock ran ahead of the record's clock from one moment to another; negative where it fell behind."""
+    return ((last.wall_ns - first.wall_ns) - (last.mono_ns - first.mono_ns)) / NS_PER_S
+
+
 class Clock(Protocol):
     """Time in integer nanoseconds, and how to wait for it."""
 
@@ -43,7 +48,7 @@ class Clock(Protocol):
         ...
 
 
-def _anchor() -> Anchor:
+def read_anchor() -> Anchor:
     """Read both clocks as close to one another as possible: the tightest of several bracketed reads."""
     best: tuple[int, Anchor] | None = None
     for _ in range(9):
@@ -61,7 +66,7 @@ class MonotonicClock:
     """Real time, from CLOCK_MONOTONIC; chunks are stamped when the read returns."""
 
     kind: Literal["kernel", "read", "virtual"] = "read"
-    anchor: Anchor = field(default_factory=_anchor)
+    anchor: Anchor = field(default_factory=read_anchor)
 
     now_ns = staticmethod(time.monotonic_ns)
     """Return nanoseconds of the monotonic clock; called for every read, so without a function of our own in between."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
+import httpx
 
 from ixbench.host.contracts.engine import Engine
 from ixbench.host.source import describe
+from ixbench.launch.control import served_models
 from ixbench.launch.counters import EngineCounters
 from ixbench.launch.errors import EngineError
 from ixbench.launch.watch import WatchOrder
@@ -15,6 +17,8 @@ from ixbench.model.engine_metrics import CacheReset
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ixbench.host.contracts.engine import EngineAdapter
     from ixbench.launch.engine import RunningEngine
     from ixbench.launch.vitals import Flow
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 RESET_LIMIT_S = 120.0
 """Engines refuse while blocks are held, by transfers to a host tier for instance, and adapters ask again."""
 ACCEPTANCE_LIMIT_S = 10.0
+VERSION_LIMIT_S = 10.0
 PROFILER_LIMIT_S = 900.0
 """Stopping a profiler writes its traces first."""
 
@@ -86,6 +91,36 @@ async def acceptance(adapter: EngineAdapter[Any], engine: RunningEngine) -> tupl
             return await adapter.acceptance(as_asked(engine)), None
     except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
         return None, f"the engine does not tell its acceptance length: {describe(error)}"
+
+
+async def served(engine: RunningEngine) -> tuple[str, ...]:
+    """Return the models that the server lists; empty where it does not tell."""
+    try:
+        return (await served_models(engine.client)).names
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return ()
+
+
+async def changed_version(adapter: EngineAdapter[Any], engine: RunningEngine, *, version: object) -> str | None:
+    """Return in words how the server's version is no longer what it said at first; None where it is, or the server does not tell.
+
+    :param version: what it said at first.
+    """
+    if not isinstance(version, str):
+        return None
+    try:
+        with anyio.fail_after(VERSION_LIMIT_S):
+            now = (await adapter.provenance(as_asked(engine))).get("engine_version")
+    except Exception:  # noqa: BLE001 - a plugin's code may raise anything, and a server that does not answer is not another one
+        return None
+    return f"it says that it is version {now}, and was {version} before" if isinstance(now, str) and now != version else None
+
+
+def changed_model(model: str, before: Sequence[str], after: Sequence[str]) -> str | None:
+    """Return in words how the server no longer serves a model; None where it does, never listed it, or does not tell."""
+    if not after or model in after or (before and model not in before):
+        return None
+    return f"it serves {', '.join(after)} and no longer {model}"
 
 
 async def profiler(adapter: EngineAdapter[Any], engine: RunningEngine, *, on: bool) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 
 from ixbench.launch.errors import EngineError
-from ixbench.run.asking import acceptance, profiler
+from ixbench.replay.clock import drift_s, read_anchor
+from ixbench.run.asking import acceptance, changed_model, changed_version, profiler, served
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,10 +37,16 @@ class MeasuredPhase:
     profile: bool
     """Whether the server's profiler is to run."""
     interruption: Interruption
+    version: object = None
+    """What the engine said its version is when it had started; None = it does not tell."""
     acceptance: float | None = None
     """As the engine itself reports it, right after the phase."""
     log_findings: tuple[LogFinding, ...] = ()
     """Known lines of the engine's log, those of the phase among them."""
+    server_changes: tuple[str, ...] = ()
+    """How the server that answered at the end is another one than at the start."""
+    clock_drift_s: float | None = None
+    """By how much the wall clock ran ahead of the clock of the records."""
     traces: tuple[str, ...] = ()
     """What the profiler wrote."""
     notes: list[str] = field(default_factory=list)
@@ -51,13 +58,16 @@ class MeasuredPhase:
 
         :raises EngineError: if the server's profiler does not start.
         """
+        models: tuple[str, ...] = ()
         with self.interruption.until_asked():
+            models = await served(self.engine)
             if self.counters is not None:
                 await self.counters.begin()
             if self.profile:
                 await profiler(self.adapter, self.engine, on=True)
-        line = self.engine.log_line()
+        line, began = self.engine.log_line(), read_anchor()
         yield
+        self.clock_drift_s = drift_s(began, read_anchor())
         with self.interruption.until_asked():
             if self.counters is not None and self.engine.failure() is None:
                 await self.counters.end()
@@ -65,6 +75,9 @@ class MeasuredPhase:
             if self.engine.failure() is None:
                 self.acceptance, trouble = await acceptance(self.adapter, self.engine)
                 self.note(trouble, self._reported())
+                model = changed_model(self.engine.model, models, await served(self.engine))
+                version = await changed_version(self.adapter, self.engine, version=self.version)
+                self.server_changes = tuple(change for change in (model, version) if change is not None)
         if self.profile and self.engine.failure() is None:
             # Also after a wish to stop: a profiler that goes on would slow down whatever comes next.
             try:

@@ -133,7 +133,14 @@ async def measure_point(
 
     adapter = channel.target.adapter
     counters, trouble = counters_of(adapter, engine)
-    phase = MeasuredPhase(adapter=adapter, engine=engine, counters=counters, profile=job.profile, interruption=interruption)
+    phase = MeasuredPhase(
+        adapter=adapter,
+        engine=engine,
+        counters=counters,
+        profile=job.profile,
+        interruption=interruption,
+        version=job.facts.get("engine_version"),
+    )
     phase.note(job.cache_note, trouble)
     target = CollectorTarget(
         engine=job.launch.plan.engine,
@@ -198,6 +205,8 @@ async def measure_point(
         profiled=job.profile,
         acceptance_configured=job.launch.plan.identity.acceptance_length,
         acceptance_reported=phase.acceptance,
+        server_changes=phase.server_changes,
+        clock_drift_s=phase.clock_drift_s,
         log_findings=phase.log_findings,
     )
     provenance: dict[str, object] = {

@@ -11,10 +11,24 @@ from ixbench_plugins.checks.counters import COUNTERS
 from ixbench_plugins.checks.engine import ENGINE
 from ixbench_plugins.checks.lengths import LENGTHS
 from ixbench_plugins.checks.log import LOG
+from ixbench_plugins.checks.machine import MACHINE
 from ixbench_plugins.checks.plausible import PLAUSIBLE
 from ixbench_plugins.checks.samples import SAMPLES
+from ixbench_plugins.checks.steady import STEADY
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Check
 
-CHECKS: tuple[Check, ...] = (*ANSWERS, *LENGTHS, *SAMPLES, *ENGINE, *LOG, *COUNTERS, *CACHE, *PLAUSIBLE, *CLIENT)
+CHECKS: tuple[Check, ...] = (
+    *ANSWERS,
+    *LENGTHS,
+    *SAMPLES,
+    *STEADY,
+    *ENGINE,
+    *LOG,
+    *COUNTERS,
+    *CACHE,
+    *PLAUSIBLE,
+    *MACHINE,
+    *CLIENT,
+)

@@ -11,9 +11,6 @@ from ixbench_plugins.checks._words import share
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
 
-OVERFLOW_LIMIT = 0.01
-"""Share of responses that may say that the prompt is too long."""
-
 
 def _errors(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
     del metrics
@@ -26,12 +23,17 @@ def _errors(measurement: Measurement, metrics: Metrics, limit: float | None) -> 
     if failed is not None and limit is not None and failed > limit:
         text = f"{share(failed)} of the requests failed ({kinds}); allowed: {share(limit)}"
         return Reason(code="errors", value=failed, limit=limit, text=text)
-    responses = sum(record.http_status is not None and not record.cancelled for record in measurement.profile)
-    overflow = counts.context_overflow / responses if responses else 0.0
-    if overflow > OVERFLOW_LIMIT:
-        text = f"the prompt was too long for the server in {share(overflow)} of the responses; allowed: {share(OVERFLOW_LIMIT)}"
-        return Reason(code="errors", value=overflow, limit=OVERFLOW_LIMIT, text=text)
     return None
+
+
+def _context_overflow(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    responses = sum(record.http_status is not None and not record.cancelled for record in measurement.profile)
+    overflow = measure.accounting(measurement).context_overflow / responses if responses else 0.0
+    if limit is None or overflow <= limit:
+        return None
+    text = f"the prompt was too long for the server in {share(overflow)} of the responses; allowed: {share(limit)}"
+    return Reason(code="errors", value=overflow, limit=limit, text=text)
 
 
 def _no_usage(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
@@ -58,9 +60,15 @@ ANSWERS: tuple[Check, ...] = (
         code="errors",
         limit=0.01,
         agentic_limit=0.10,
-        explain="Few requests may fail (limit: their share), not more than 1 % of the responses may say that the prompt is too long, "
-        "and one must succeed: what failed is missing from every latency and was no load.",
+        explain="Few requests may fail (limit: their share), and one must succeed: what failed is missing from every latency and was no "
+        "load.",
         decide=_errors,
+    ),
+    Check(
+        code="context_overflow",
+        limit=0.01,
+        explain="Few responses may say that the prompt is too long (limit: their share; a fault of code errors): each ends its session.",
+        decide=_context_overflow,
     ),
     Check(
         code="no_usage",

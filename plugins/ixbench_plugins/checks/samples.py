@@ -23,7 +23,14 @@ def _too_short(measurement: Measurement, metrics: Metrics, limit: float | None) 
         text = f"{count} requests succeeded, at least {limit:g} are needed; send more requests or measure longer"
         return Reason(code="too_short", value=count, limit=limit, text=text)
     window, latency = measure.window_s(measurement), measure.percentile(measurement.times.e2el, 90)
-    if window is not None and latency is not None and window < WINDOW_LATENCIES * latency:
+    if measurement.least_s is not None:
+        if window is not None and window < measurement.least_s:
+            text = (
+                f"the measured phase lasted {seconds(window)}, and the workload's own rules (its preset) ask for "
+                f"{seconds(measurement.least_s)} at least"
+            )
+            return Reason(code="too_short", value=window, limit=measurement.least_s, text=text)
+    elif window is not None and latency is not None and window < WINDOW_LATENCIES * latency:
         least = WINDOW_LATENCIES * latency
         text = (
             f"the measured phase lasted {seconds(window)}, less than {WINDOW_LATENCIES} times the p90 latency of {seconds(latency)}; "
@@ -50,7 +57,8 @@ SAMPLES: tuple[Check, ...] = (
         code="too_short",
         limit=30,
         explain="A point needs enough successes (limit: their number) and a measured phase of at least ten p90 latencies; "
-        "below 100 successes its percentiles are thin, which is a warning.",
+        "where a preset sets a least length of its own, that counts instead. Below 100 successes its percentiles are thin, which is a "
+        "warning.",
         decide=_too_short,
     ),
 )

@@ -198,6 +198,10 @@ class AgentX(Workload[AgentXOptions]):
         """Say that with fixed markers every point sends the same prompts."""
         return options.run_id is not None
 
+    def least_s(self, options: AgentXOptions) -> float | None:
+        """Return the shortest measured phase that the preset allows; an override changes nothing about it."""
+        return PRESETS[options.preset].rules.shortest_s
+
     def estimate_s(self, options: AgentXOptions, load: Load) -> float | None:
         """Return the measured phase's length; warm-up comes on top and depends on the engine."""
         del load

@@ -86,6 +86,11 @@ class Workload(ABC, Generic[OptionsT]):
         del options
         return False
 
+    def least_s(self, options: OptionsT) -> float | None:
+        """Return how long a measured phase must be under the workload's own rules; None: long enough for its latencies, as any."""
+        del options
+        return None
+
     def estimate_s(self, options: OptionsT, load: Load) -> float | None:
         """Return how long a point will take, or None where that depends on the engine."""
         del options, load

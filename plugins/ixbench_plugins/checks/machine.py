@@ -1,0 +1,80 @@
+"""Whether machine and server were the same all along: the server that was launched, clocks that agree, GPUs at their full clock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api import measure
+from ixbench.api.measure import Check, Reason
+from ixbench_plugins.checks._words import seconds, share
+
+if TYPE_CHECKING:
+    from ixbench.api.measure import Measurement, Metrics
+
+THROTTLED = "throttled"
+"""Name of the samples of a GPU that say 1 where heat or power hold its clocks down, and 0 where not."""
+
+
+def _wrong_server(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics, limit
+    if not measurement.server_changes:
+        return None
+    text = f"the server is not the one that the point began with: {'; '.join(measurement.server_changes)}"
+    return Reason(code="wrong_server", value=None, limit=None, text=text)
+
+
+def _clock(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    drift = measurement.clock_drift_s
+    if drift is None or limit is None or abs(drift) <= limit:
+        return None
+    word = "ran ahead" if drift > 0 else "fell back"
+    text = (
+        f"the wall clock {word} by {seconds(abs(drift))} while the point was measured, allowed: {seconds(limit)}; it was set, or the "
+        "machine slept, and what other programs stamped does not fit the records"
+    )
+    return Reason(code="clock", value=drift, limit=limit, text=text)
+
+
+def _throttled(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    window = measure.window_ns(measurement)
+    if window is None or limit is None:
+        return None
+    readings: dict[str, list[float]] = {}
+    for sample in measurement.samples(THROTTLED):
+        if window[0] <= sample.ns <= window[1]:
+            readings.setdefault(sample.labels.get("gpu", ""), []).append(sample.value)
+    shares = {gpu: sum(values) / len(values) for gpu, values in readings.items()}
+    if not shares:
+        return None
+    gpu, found = max(shares.items(), key=lambda item: item[1])
+    if found <= limit:
+        return None
+    text = f"GPU {gpu} held its clocks down, for heat or power, in {share(found)} of the measured phase; allowed: {share(limit)}"
+    return Reason(code="gpu_dirty", value=found, limit=limit, text=text)
+
+
+MACHINE: tuple[Check, ...] = (
+    Check(
+        code="wrong_server",
+        limit=None,
+        explain="The server that answers at the end of the point must serve the same model and say the same version as at its start. That "
+        "the port belongs to the launch is seen before anything is measured.",
+        decide=_wrong_server,
+    ),
+    Check(
+        code="clock",
+        limit=1.0,
+        explain="Wall clock and monotonic clock must agree over the point (limit: seconds of drift), or samples and dates do not fit the "
+        "requests.",
+        decide=_clock,
+    ),
+    Check(
+        code="gpu_dirty",
+        limit=0.05,
+        explain="No GPU may hold its clocks down for heat or power (limit: share of its readings in the measured phase), where the driver "
+        "tells. That GPUs are free of others is seen before the launch.",
+        decide=_throttled,
+    ),
+)

@@ -1,0 +1,47 @@
+"""Lines through a few slices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ixbench.frontier.student import t_quantile
+from ixbench.measure.trend import changes, trend
+
+
+def test_a_line_changes_by_its_slope_times_the_slices():
+    found = trend(np.array([80.0, 90.0, 100.0, 110.0, 120.0]))
+    assert found.change == pytest.approx(0.5)
+    assert found.error == 0
+    assert found.spread == pytest.approx(np.std([80, 90, 100, 110, 120]) / 100)
+    assert found.surely_beyond(0.4)
+    assert not found.surely_beyond(0.5)
+
+
+def test_falling_is_negative():
+    assert trend(np.array([3.0, 2.0, 1.0])).change == pytest.approx(-1.5)
+
+
+def test_equal_slices_do_not_change():
+    found = trend(np.full(5, 0.1 + 0.2))
+    assert (found.change, found.error, found.spread) == (pytest.approx(0), 0, pytest.approx(0))
+
+
+def test_scatter_makes_a_change_uncertain():
+    values = np.array([100.0, 100.0, 100.0, 100.0, 130.0])
+    found = trend(values)
+    assert found.change == pytest.approx(6 * 5 / 106)
+    residuals = values - (106 + 6 * np.array([-2, -1, 0, 1, 2]))
+    assert found.error == pytest.approx(t_quantile(3) * np.sqrt(residuals @ residuals / 3 / 10) * 5 / 106)
+    assert not found.surely_beyond(0.1)
+
+
+@pytest.mark.parametrize("values", [[], [1.0, 2.0], [0.0, 0.0, 0.0]])
+def test_too_little_has_no_trend(values):
+    assert trend(np.array(values)) is None
+
+
+def test_many_rows_at_once_are_the_same():
+    rows = np.random.default_rng(2).random((20, 5))
+    assert changes(rows) == pytest.approx([trend(row).change for row in rows])
+    assert np.isnan(changes(np.zeros((1, 5))))[0]
