@@ -11,7 +11,8 @@ from ixbench.frontier.curves import CurvePoint, LadderCurve
 from ixbench.frontier.format import Seconds, format_hourly, format_latency, format_rate, format_usd, pct_faster
 from ixbench.frontier.ladder import BestLatency, Ladder, LadderRung, LeftOut, Peak, RungPoint, build_ladder
 from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
-from ixbench.frontier.select import Selection, select
+from ixbench.frontier.select import Curve, Selection, select
+from ixbench.frontier.task_cost import TaskCost, task_costs
 from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, Importer, RefusedRow
 from ixbench.host.contracts.reporter import Reporter
 from ixbench.model.errors import Fault, InputError, did_you_mean
@@ -30,7 +31,7 @@ from ixbench.model.result import (
     Reason,
     Verdict,
 )
-from ixbench.model.run import Artifact, ReportSettings, RunView
+from ixbench.model.run import Artifact, Interpolation, MetricNote, ReportSettings, RunView
 from ixbench.model.units import format_duration
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ __all__ = [
     "ClientReport",
     "CostTable",
     "CostTier",
+    "Curve",
     "CurvePoint",
     "Duration",
     "EnergyReading",
@@ -55,10 +57,12 @@ __all__ = [
     "ImportedFile",
     "Importer",
     "InputError",
+    "Interpolation",
     "Ladder",
     "LadderCurve",
     "LadderRung",
     "LeftOut",
+    "MetricNote",
     "MetricValue",
     "Metrics",
     "OptionsModel",
@@ -76,6 +80,7 @@ __all__ = [
     "Selection",
     "Size",
     "Sku",
+    "TaskCost",
     "Verdict",
     "build_cost_table",
     "build_ladder",
@@ -90,6 +95,7 @@ __all__ = [
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
     "select",
+    "task_costs",
     "tokens_per_usd",
 ]
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from ixbench_plugins.reporters.console import ConsoleReporter
 from ixbench_plugins.reporters.cost import CostReporter
 from ixbench_plugins.reporters.ladder import LadderReporter
+from ixbench_plugins.reporters.page import PageReporter
 from ixbench_plugins.reporters.table import TableReporter
 
 if TYPE_CHECKING:
     from ixbench.api.report import Reporter
 
-REPORTERS: tuple[Reporter[Any], ...] = (ConsoleReporter(), LadderReporter(), CostReporter(), TableReporter())
+REPORTERS: tuple[Reporter[Any], ...] = (ConsoleReporter(), LadderReporter(), CostReporter(), TableReporter(), PageReporter())
