@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
+from ixbench.launch.ports import is_listening
 from ixbench.testing.shell import Shell
 from ixbench_plugins.tiny.hub_folder import write_folder
 from ixbench_plugins.tiny.model import TinyModel
@@ -102,3 +106,50 @@ def make_shell(tmp_path_factory):
 def shell(make_shell):
     """Return a shell for the tests of a module."""
     return make_shell()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launched:
+    """What the only launch of a run wrote down, and what there is of it."""
+
+    record: dict[str, Any]
+
+    @property
+    def pid(self) -> int:
+        """The API server's, which is also the number of the session that all processes of vLLM are in."""
+        (server,) = self.record["processes"]
+        return server["pid"]
+
+    def processes(self) -> list[psutil.Process]:
+        """Return those that live."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, ProcessLookupError):
+                if os.getsid(process.pid) == self.pid and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def titled(self, beginning: str) -> psutil.Process:
+        """Return the one whose title begins so."""
+        (found,) = [process for process in self.processes() if "".join(process.cmdline()[:1]).startswith(beginning)]
+        return found
+
+    def shared_memory(self) -> set[Path]:
+        """Return the files of shared memory that they have mapped."""
+        maps = [mapped.path for process in self.processes() for mapped in process.memory_maps()]
+        return {Path(path) for path in maps if path.startswith("/dev/shm/")}
+
+    def listens(self) -> bool:
+        """Whether something listens on one of its ports."""
+        return any(is_listening(port) for port in self.record["ports"].values())
+
+
+@pytest.fixture(scope="session")
+def launched_by():
+    """Return a function from a folder of runs to the only launch of its only run."""
+
+    def read(results: Path) -> Launched:
+        (path,) = results.glob("*/launches/*/launch.json")
+        return Launched(record=json.loads(path.read_text()))
+
+    return read

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil
 import pytest
-
-from ixbench.launch.ports import is_listening
 
 pytestmark = pytest.mark.timeout(1800)
 INPUT, OUTPUT, REQUESTS = 500, 300, 32
@@ -20,12 +14,11 @@ FIXED = f'use = "fixed"\ninput_tokens = {INPUT}\noutput_tokens = {OUTPUT}\nreque
 BLOCKS = 320
 """Room for 10,240 tokens, and sixteen users want 12,800."""
 LIMIT_S = 900.0
-WORKER = "VLLM::Worker"
 DEATH_LIMIT_S = 15.0
 
 
 @pytest.fixture(scope="module")
-def ended(shell, campaign):
+def ended(shell, campaign, launched_by):
     """Run three points: one with too many users, one whose worker is killed, one that the user stops; return the run and what was seen."""
     text = campaign(FIXED, concurrency=[16, 2, 1], max_model_len=2048, args={"--num-gpu-blocks-override": BLOCKS})
     shell.write("campaign.toml", text)
@@ -33,51 +26,22 @@ def ended(shell, campaign):
 
     def point_begun(point):
         """Whether some requests of a point have ended."""
-        (folder,) = shell.folder.glob("results/*")
-        path = folder / "points" / point / "requests.jsonl"
-        return path.exists() and len(path.read_text().splitlines()) > 2
+        (path,) = running.results.glob(f"*/points/{point}/requests.jsonl")
+        return len(path.read_text().splitlines()) > 2
 
     running.wait_for("vllm-c2: measuring", LIMIT_S)
     running.wait_for(lambda: point_begun("vllm-c2"), LIMIT_S)
-    first = launch_of(shell)
-    memory = shared_memory(first)
-    killed = kill_worker(first)
+    first = launched_by(running.results)
+    memory = first.shared_memory()
+    first.titled("VLLM::Worker").kill()
+    killed = datetime.now(UTC)
     running.wait_for("vllm-c1: measuring", LIMIT_S)
     running.wait_for(lambda: point_begun("vllm-c1"), LIMIT_S)
-    second = launch_of(shell)
-    memory |= shared_memory(second)
+    second = launched_by(running.results)
+    memory |= second.shared_memory()
     running.send(signal.SIGINT)
     done = running.end(LIMIT_S)
     return done, {"first": first, "killed": killed, "second": second, "memory": memory}
-
-
-def members(launch):
-    """Return the processes of a launch that live: all of them are in the session of the server."""
-    (server,) = launch["processes"]
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, ProcessLookupError):
-            if os.getsid(process.pid) == server["pid"] and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
-
-
-def shared_memory(launch):
-    """Return the files of shared memory that the processes of a launch have open."""
-    maps = [mapped.path for process in members(launch) for mapped in process.memory_maps()]
-    return {Path(path) for path in maps if path.startswith("/dev/shm/")}
-
-
-def launch_of(shell):
-    (path,) = shell.folder.glob("results/*/launches/*/launch.json")
-    return json.loads(path.read_text())
-
-
-def kill_worker(launch):
-    """Kill the worker process of a launch, and return when."""
-    (worker,) = [process for process in members(launch) if process.cmdline()[0].startswith(WORKER)]
-    worker.kill()
-    return datetime.now(UTC)
 
 
 def test_sixteen_users_need_more_than_the_cache_holds(ended):
@@ -110,9 +74,11 @@ def test_a_killed_worker_ends_its_point_with_the_cause(ended):
 
 def test_the_campaign_goes_on_with_a_fresh_engine(ended):
     _, seen = ended
-    first, second = (seen[name]["processes"][0]["pid"] for name in ("first", "second"))
-    assert first != second
-    assert seen["second"]["url"]
+    assert seen["first"].pid != seen["second"].pid
+    starts = seen["second"].record["starts"]
+    assert len(starts) == 2
+    assert [start["failure"] and start["failure"]["code"] for start in starts] == ["vllm-worker-died", None]
+    assert all(start["ready_s"] > 0 for start in starts)
 
 
 def test_a_user_who_stops_with_streams_open_gets_what_is_sealed(ended):
@@ -122,16 +88,15 @@ def test_a_user_who_stops_with_streams_open_gets_what_is_sealed(ended):
     assert {path.parent.name for path in done.folder.glob("points/*/point.json")} == {"vllm-c16", "vllm-c2"}
 
 
-def test_nothing_is_left_of_either_engine(ended, shell):
+def test_nothing_is_left_of_either_engine(ended, shell, launched_by):
     """An open stream makes vLLM wait for its client for ever once it is told to end, so our connections go first."""
     done, seen = ended
-    (path,) = done.folder.glob("launches/*/launch.json")
-    stop = json.loads(path.read_text())["stop"]
+    stop = launched_by(done.results).record["stop"]
     assert (stop["killed"], stop["left_pids"], stop["busy_ports"]) == ([], [], [])
     assert shell.processes() == []
     for launch in (seen["first"], seen["second"]):
-        assert members(launch) == []
-        assert not any(is_listening(port) for port in launch["ports"].values())
-        assert not Path(launch["tmp"]).exists()
+        assert launch.processes() == []
+        assert not launch.listens()
+        assert not Path(launch.record["tmp"]).exists()
     assert seen["memory"], "vLLM's processes share memory while they run"
     assert [path for path in seen["memory"] if path.exists()] == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 pytestmark = pytest.mark.timeout(900)
@@ -11,12 +9,7 @@ FIXED = 'use = "fixed"\ninput_tokens = 64\noutput_tokens = 4\nrequests = 2'
 LIMIT_S = 600.0
 
 
-def launch_of(done):
-    (path,) = done.folder.glob("launches/*/launch.json")
-    return json.loads(path.read_text())
-
-
-def test_a_flag_that_this_build_does_not_have_is_told_before_the_start(make_shell, campaign):
+def test_a_flag_that_this_build_does_not_have_is_told_before_the_start(make_shell, campaign, launched_by):
     shell = make_shell()
     shell.write("campaign.toml", campaign(FIXED, concurrency=1, args={"--no-such-flag": 3, "--max-num-seq": 4}))
     done = shell.run("run", "campaign.toml", limit_s=LIMIT_S)
@@ -25,7 +18,7 @@ def test_a_flag_that_this_build_does_not_have_is_told_before_the_start(make_shel
     assert failure["code"] == "unknown_flag"
     assert "--no-such-flag" in failure["cause"]
     assert "did you mean '--max-num-seqs'" in failure["cause"]
-    assert launch_of(done)["processes"] == [], "its help text was asked, and no server was started"
+    assert launched_by(shell.folder / "results").record["processes"] == [], "its help text was asked, and no server was started"
 
 
 def test_a_missing_model_is_told_before_the_start(make_shell, campaign, tmp_path):
@@ -37,7 +30,7 @@ def test_a_missing_model_is_told_before_the_start(make_shell, campaign, tmp_path
     assert done.folders == []
 
 
-def test_a_cache_too_small_for_one_request_is_diagnosed(make_shell, campaign):
+def test_a_cache_too_small_for_one_request_is_diagnosed(make_shell, campaign, launched_by):
     shell = make_shell()
     shell.write("campaign.toml", campaign(FIXED, concurrency=[1, 2], args={"--num-gpu-blocks-override": 64}))
     done = shell.run("run", "campaign.toml", limit_s=LIMIT_S)
@@ -45,6 +38,6 @@ def test_a_cache_too_small_for_one_request_is_diagnosed(make_shell, campaign):
     failures = [done.point(point)["failure"] for point in ("vllm-c1", "vllm-c2")]
     assert {failure["code"] for failure in failures} == {"vllm-max-len-exceeds-kv"}
     assert "estimated maximum model length is" in "".join(failures[0]["evidence"])
-    launch = launch_of(done)
+    launch = launched_by(shell.folder / "results").record
     assert (launch["stop"]["left_pids"], launch["stop"]["busy_ports"]) == ([], [])
     assert shell.processes() == []

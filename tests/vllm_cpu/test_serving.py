@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import signal
+import shlex
+import subprocess
 import time
 
-import psutil
 import pytest
 
 pytestmark = pytest.mark.timeout(1200)
@@ -27,10 +26,9 @@ def launched(shell, campaign):
 
 
 @pytest.fixture(scope="module")
-def launch(launched):
-    """Return the content of the one launch.json."""
-    (path,) = launched.folder.glob("launches/*/launch.json")
-    return json.loads(path.read_text())
+def launch(launched, launched_by):
+    """Return the one launch."""
+    return launched_by(launched.results)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +36,7 @@ def replayed(make_shell, campaign, launch):
     """Return a finished run of two points of recorded agents on the same server; both send the very same prompts."""
     shell = make_shell()
     shell.write("agentx.toml", campaign(AGENTX, concurrency=[2, 4]))
-    done = shell.run("run", "agentx.toml", "--attach", launch["url"], limit_s=LIMIT_S)
+    done = shell.run("run", "agentx.toml", "--attach", launch.record["url"], limit_s=LIMIT_S)
     assert done.code in {0, 1}, done.err
     return done
 
@@ -84,9 +82,8 @@ def test_every_request_of_a_launch_is_answered_at_the_asked_length(launched, poi
     assert {record.usage_input for record in records} == {INPUT}
 
 
-def test_the_server_says_what_it_is(launched, launch):
+def test_the_server_says_what_it_is(launched):
     result = launched.point("vllm-c1")
-    assert result["identity"]["engine_version"] == launch["engine_version"] if "engine_version" in launch else True
     assert result["identity"]["engine_version"].startswith("0.32.")
     assert result["identity"]["tensor_parallel"] == 1
 
@@ -97,7 +94,9 @@ def test_the_counters_over_a_point_are_the_tokens_of_its_requests(launched, poin
     assert window(launched, point)["delta"]["prompt_tokens"] == REQUESTS * INPUT, "neither the probes nor the warm-up count"
 
 
-def test_one_start_serves_both_points_and_its_cache_is_emptied_between(launched):
+def test_one_start_serves_both_points_and_its_cache_is_emptied_between(launched, launch):
+    (start,) = launch.record["starts"]
+    assert start["ready_s"] > 0
     assert reset(launched, "vllm-c1") is None, "the engine had just started"
     assert reset(launched, "vllm-c4") == "verified"
     (log,) = launched.folder.glob("launches/*/engine.log*")
@@ -108,7 +107,7 @@ def test_one_start_serves_both_points_and_its_cache_is_emptied_between(launched)
 def test_agents_are_replayed_and_found_in_the_cache_as_usage_tells(replayed, point):
     result, records = replayed.point(point), profile(replayed, point)
     assert result["failure"] is None
-    assert len(records) >= 10
+    assert len(records) >= 3
     assert all(record.usage_output == record.output_asked for record in records if record.ok)
     assert sum(record.usage_cached for record in records) > 0
     assert_counters_agree(replayed, point)
@@ -123,12 +122,12 @@ def test_equal_prompts_are_new_to_the_next_point(replayed):
 
 
 def test_a_kept_server_ends_as_the_run_says(replayed, launched, launch, shell):
+    memory = launch.shared_memory()
     (said,) = [line for line in launched.err.splitlines() if "left running" in line]
-    pids = [int(pid) for pid in said.partition("kill ")[2].split(",")]
-    assert pids == [process["pid"] for process in launch["processes"]]
-    for pid in pids:
-        psutil.Process(pid).send_signal(signal.SIGTERM)
+    subprocess.run(shlex.split(said.partition("end it with: ")[2]), check=True)
     end = time.monotonic() + STOP_LIMIT_S
-    while shell.processes():
-        assert time.monotonic() < end, shell.processes()
+    while launch.processes() or shell.processes():
+        assert time.monotonic() < end, launch.processes()
         time.sleep(0.1)
+    assert not launch.listens()
+    assert not any(path.exists() for path in memory)
