@@ -100,7 +100,7 @@ def cost_split(
     return SplitPrices(uncached_input=weights.uncached_input * unit, cached_input=weights.cached_input * unit, output=weights.output * unit)
 
 
-def session_cost(usd_per_gpu_hour: float, *, gpus: int, window_s: float, completed: int) -> float | None:
+def session_cost(usd_per_gpu_hour: float, *, gpus: int, window_s: float, completed: float) -> float | None:
     """Return USD per completed session or task; failed ones stay in the bill and out of the divisor. None: nothing completed.
 
     :raises FrontierError: bad_price; bad_gpu_count; bad_rate for a window that is no time or a negative count.

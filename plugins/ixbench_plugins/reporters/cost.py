@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, ClassVar
 
-from ixbench.api.report import Artifact, OptionsModel, Reporter, build_cost_table, build_ladder
+from ixbench.api.report import (
+    Artifact,
+    OptionsModel,
+    Reporter,
+    build_cost_table,
+    build_ladder,
+    format_duration,
+    format_usd,
+    task_costs,
+)
 from ixbench_plugins.reporters.rungs import TIER_HEADERS, TIER_NUMBERS, cost_sentences, tier_rows
 from ixbench_plugins.reporters.text import escape, json_text, markdown_list, markdown_table
 from ixbench_plugins.reporters.words import marked, notes, reading
@@ -12,7 +22,12 @@ from ixbench_plugins.reporters.words import marked, notes, reading
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ixbench.api.report import CostTable, Ladder, RunView
+    from ixbench.api.report import CostTable, Ladder, RunView, TaskCost
+
+_TASK = (
+    "A task is a session with all its sub-agents that ended in the measured phase and whose requests all succeeded. All GPUs are paid for "
+    "the whole phase, also for tasks that failed or were under way at its end."
+)
 
 
 class CostOptions(OptionsModel):
@@ -31,14 +46,34 @@ class CostReporter(Reporter[CostOptions]):
         del options
         ladder = build_ladder(runs)
         table = build_cost_table(runs, ladder)
-        yield Artifact(name="cost.md", content="\n".join(_markdown(table, ladder, runs)) + "\n")
-        yield Artifact(name="cost.json", content=json_text({"evidence": ladder.evidence, **table.to_json()}))
+        tasks = task_costs(runs)
+        yield Artifact(name="cost.md", content="\n".join(_markdown(table, ladder, runs, tasks)) + "\n")
+        content = {"evidence": ladder.evidence, **table.to_json(), "tasks": [asdict(task) for task in tasks]}
+        yield Artifact(name="cost.json", content=json_text(content))
 
 
-def _markdown(table: CostTable, ladder: Ladder, runs: Sequence[RunView]) -> Iterator[str]:
+def _markdown(table: CostTable, ladder: Ladder, runs: Sequence[RunView], tasks: Sequence[TaskCost]) -> Iterator[str]:
     yield from (f"# {escape(marked(f'Costs at {table.target:g} tok/s/user: {ladder.title}', ladder))}", "")
     if table.tiers:
         yield from (*markdown_table(TIER_HEADERS, tier_rows(table), right=TIER_NUMBERS), "")
     yield from markdown_list(cost_sentences(table))
+    if tasks:
+        yield from ("", "## What a task costs", "")
+        yield from (*_task_table(tasks, several=len(runs) > 1), "", *markdown_list([_TASK]))
     yield from ("", "## How it was read", "")
     yield from markdown_list([*notes(ladder), *reading(ladder, runs)])
+
+
+def _task_table(tasks: Sequence[TaskCost], *, several: bool) -> list[str]:
+    tiers = list(dict.fromkeys(label for task in tasks for label in task.usd))
+    rows = (
+        [
+            f"{task.run}/{task.point}" if several else task.point,
+            f"{task.tasks:.4g}",
+            format_duration(task.phase_s),
+            *(format_usd(task.usd.get(label)) for label in tiers),
+        ]
+        for task in tasks
+    )
+    headers = ("point", "tasks", "measured", *(f"$/task, {escape(label)}" for label in tiers))
+    return markdown_table(headers, rows, right=range(1, len(headers)))

@@ -7,6 +7,7 @@ import io
 from typing import TYPE_CHECKING, ClassVar
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate
+from ixbench_plugins.reporters.further import further_cells, further_columns, further_definitions, further_rows
 from ixbench_plugins.reporters.points import (
     INTERVALS_NOTE,
     KINDS,
@@ -65,7 +66,7 @@ class TableReporter(Reporter[TableOptions]):
         axis = runs[0].report.axis
         yield Artifact(name="table.csv", content=_csv(rows, axis))
         yield Artifact(name="table.md", content="\n".join(_markdown(rows, runs, axis)) + "\n")
-        points = [cells(row, axis) | {"reasons": row.sentences()} for row in rows]
+        points = [cells(row, axis) | {"reasons": row.sentences(), "metrics": row.point.metrics} for row in rows]
         missing = {run.id: list(run.missing) for run in runs if run.missing}
         yield Artifact(name="table.json", content=json_text({"axis": axis, "points": points, "missing": missing}))
 
@@ -132,7 +133,8 @@ def _csv(rows: Sequence[PointRow], axis: str) -> str:
     writer = csv.writer(out, lineterminator="\n")
     if not rows:
         return ""
-    tables = [cells(row, axis) for row in rows]
+    columns = further_columns(rows)
+    tables: list[dict[str, Cell]] = [{**cells(row, axis), **further_cells(row, columns)} for row in rows]
     writer.writerow(tables[0])
     writer.writerows([_csv_cell(value) for value in table.values()] for table in tables)
     return out.getvalue()
@@ -164,6 +166,11 @@ def _markdown(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) -> I
         between = (f"tok/s/user ({axis})", *latencies, "tok/s/GPU", "output tok/s/GPU", "sessions")
         intervals = [_intervals_row(row, axis, several=several) for row in rows if row.point.intervals is not None]
         yield from markdown_table(("point", *between), intervals, right=range(1, len(between) + 1))
+    columns = further_columns(rows)
+    if columns:
+        names = [f"{row.run.id}/{row.point.id}" if several else row.point.id for row in rows]
+        yield from ("", "## Further metrics", "")
+        yield from markdown_table(("metric", "unit", *map(escape, names)), further_rows(rows, columns), right=range(2, len(names) + 2))
     notes = simulated_notes(row.point for row in rows)
     notes += sentences_of(rows)
     notes += [f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing]
@@ -173,7 +180,7 @@ def _markdown(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) -> I
         notes.append(_NO_GPUS_NOTE)
     if notes:
         yield from ("", "## Notes", "", *markdown_list(notes))
-    yield from ("", "## Definitions", "", *markdown_list(definitions(*_DEFINED)))
+    yield from ("", "## Definitions", "", *markdown_list([*definitions(*_DEFINED), *further_definitions(runs, columns)]))
 
 
 def _markdown_row(row: PointRow, axis: str, *, several: bool) -> list[str]:

@@ -194,6 +194,18 @@ def test_cost_json_has_the_keys_that_others_read():
     assert [round(tier["usd_per_mtok"], 7) for tier in cost["tiers"]] == [0.0751834, 0.1453547]
 
 
+def test_tasks_of_an_agentic_workload_are_priced():
+    point = sample_point("vllm-c8", speed_tok_s_user=50, rate_tok_s_gpu=5542, agentic=True)
+    run = sample_run(replace(point, metrics=point.metrics | {"tasks_completed": 10, "phase_s": 3600.0}))
+    text = render(run)
+    (cost,) = json.loads(text["cost.json"])["tasks"]
+    assert (cost["point"], cost["tasks"], cost["gpus"]) == ("vllm-c8", 10, 8)
+    assert cost["usd"] == pytest.approx({"Owning at Large Hyperscaler Volume": 1.2, "Retail": 2.32})
+    assert "| vllm-c8 | 10 | 1 h | $1.20 | $2.32 |" in text["cost.md"]
+    assert json.loads(render(usual())["cost.json"])["tasks"] == []
+    assert "What a task costs" not in render(usual())["cost.md"]
+
+
 def test_an_unreachable_target_is_a_dash_and_names_the_fastest_point():
     text = render(usual())
     assert "| 100 | - | - | - | - | unreachable: fastest point 88.4 tok/s/user | - |" in text["ladder.md"]
