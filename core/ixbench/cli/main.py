@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 from ixbench import __version__
@@ -25,8 +26,24 @@ if TYPE_CHECKING:
     from ixbench.host.contracts.command import Command
     from ixbench.host.host import Host
 
-BUILT_IN = ("run", "plan", "check", "schema", "report", "show", "bench", "calibrate", "diagnose", "doctor", "plugins", "metrics")
-"""Modules of this package, each with a `COMMAND`, in the order of `ixbench --help`."""
+BUILT_IN = (
+    "run",
+    "plan",
+    "check",
+    "schema",
+    "report",
+    "import",
+    "show",
+    "bench",
+    "calibrate",
+    "diagnose",
+    "doctor",
+    "plugins",
+    "metrics",
+    "prices",
+    "hardware",
+)
+"""Modules of this package, each with a `COMMAND`, in the order of `ixbench --help`; that of `import`, a word of Python, is `import_`."""
 
 DEBUG_VARIABLE = "IXBENCH_DEBUG"
 """Set to anything but 0, an unforeseen failure shows its traceback."""
@@ -73,7 +90,8 @@ def tell_failure(error: BaseException, where: str = "") -> int:
 
 def built_in_commands() -> dict[str, Command]:
     """Return the subcommands of this package by name."""
-    commands = [import_module(f"ixbench.cli.{name}").COMMAND for name in BUILT_IN]
+    modules = [f"{name}_" if iskeyword(name) else name for name in BUILT_IN]
+    commands = [import_module(f"ixbench.cli.{module}").COMMAND for module in modules]
     return {command.name: command for command in commands}
 
 

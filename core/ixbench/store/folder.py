@@ -12,7 +12,17 @@ from ixbench.store.encode import hide_named, refusals, sync_folder, to_json, wri
 from ixbench.store.header import HEADER, RunHeader, read_header
 from ixbench.store.lock import FolderLock
 from ixbench.store.names import is_plain_name, plain_name
-from ixbench.store.point import PointWriter, Replica, is_sealed, read_point_records, read_point_replicas, read_point_samples, read_result
+from ixbench.store.point import (
+    RESULT,
+    PointWriter,
+    Replica,
+    encode_result,
+    is_sealed,
+    read_point_records,
+    read_point_replicas,
+    read_point_samples,
+    read_result,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -123,6 +133,28 @@ class RunFolder(RunReader):
             raise InputError(
                 Fault(where=str(results_dir), problem=f"cannot be written: {error.strerror}", advice="give another --results")
             ) from error
+        return cls._begin(path, header, redactor, Fault(where=str(results_dir), problem="", advice="give another --results"))
+
+    @classmethod
+    def create_at(cls, path: Path, *, header: RunHeader, redactor: Redactor) -> RunFolder:
+        """Make a run folder at just this place, lock it and write its run.json.
+
+        :raises InputError: if there is something already, or nothing can be written there.
+        """
+        refused = Fault(where=str(path), problem="", advice="give another --out")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise InputError(replace(refused, problem="is there already and not empty", allowed="a new folder"))
+        except (FileExistsError, NotADirectoryError) as error:
+            raise InputError(replace(refused, problem="is a file, or lies under one", allowed="a new folder")) from error
+        except OSError as error:
+            raise InputError(replace(refused, problem=f"cannot be written: {error.strerror}")) from error
+        return cls._begin(path, header, redactor, refused)
+
+    @classmethod
+    def _begin(cls, path: Path, header: RunHeader, redactor: Redactor, refused: Fault) -> RunFolder:
+        """Lock a folder that was just made and write its run.json; `refused` says whose place it is if that fails."""
         lock: FolderLock | None = None
         try:
             lock = FolderLock(path)
@@ -136,8 +168,7 @@ class RunFolder(RunReader):
             if isinstance(error, OSError | IxbenchError) and not isinstance(error, InputError):
                 cause = error if isinstance(error, OSError) else error.__cause__
                 why = (cause.strerror if isinstance(cause, OSError) else None) or str(error)
-                problem = f"cannot be written: {why}; nothing was started"
-                raise InputError(Fault(where=str(results_dir), problem=problem, advice="give another --results")) from error
+                raise InputError(replace(refused, problem=f"cannot be written: {why}; nothing was started")) from error
             raise
 
     @classmethod
@@ -184,6 +215,20 @@ class RunFolder(RunReader):
         :raises IxbenchError: if the point is sealed already, or the disk refuses.
         """
         return PointWriter(self.path / POINTS / plain_name(point_id, "point id"), self._redactor)
+
+    def add(self, result: PointResult) -> None:
+        """Write a point that was not measured here and has no records. It is not forced to the disk: its source can be read again.
+
+        :raises IxbenchError: if the point is sealed already, or the disk refuses.
+        """
+        folder = self.path / POINTS / plain_name(result.id, "point id")
+        with refusals(folder):
+            if is_sealed(folder):
+                raise IxbenchError(f"{folder}: the point is sealed and is never written again in the same run")
+            folder.mkdir(parents=True, exist_ok=True)
+            part = folder / f"{RESULT}.part"
+            part.write_bytes(encode_result(result, self._redactor))
+            part.replace(folder / RESULT)
 
     def launch_folder(self, launch_id: str) -> Path:
         """Make and return the folder of a launch, for launch.json and the engine's log.

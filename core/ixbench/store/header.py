@@ -59,6 +59,8 @@ class RunHeader:
     metrics: tuple[MetricNote, ...] = ()
     """What each metric of its points means."""
     client: ClientFacts = field(default_factory=ClientFacts)
+    imported: tuple[Mapping[str, Any], ...] = ()
+    """The foreign files that the points were read from, with what could not be taken of each."""
     resumed: tuple[str, ...] = ()
     """When the run was taken up again: UTC, ISO 8601."""
 
