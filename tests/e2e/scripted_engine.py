@@ -41,7 +41,10 @@ class Scripted(EngineAdapter[Options]):
         )
 
     async def provenance(self, engine):
-        """Return nothing; the model `doomed` does not survive the question."""
+        """Return nothing; the model `doomed` does not survive the question, and `changing` is of another version each time."""
+        if engine.model == "changing":
+            self.asked = getattr(self, "asked", 0) + 1
+            return {"engine_version": f"1.{self.asked}"}
         if engine.model == "doomed":
             from httpx import HTTPError
 

@@ -349,3 +349,14 @@ def test_messages_on_the_completions_api_are_told_in_the_point(shell, server):
     assert failure["cause"] == "messages need the chat API; this deployment uses /v1/completions, which takes text"
     assert failure["cause"] in done.err
     assert RunReader(done.folder).sealed() == ("endpoint-c1",)
+
+
+def test_a_server_that_is_another_one_at_the_end_makes_its_point_invalid(shell, scripted):
+    shell.write_prompts(PROMPTS)
+    shell.write_campaign(f'[[deployment]]\nengine = "scripted"\nconcurrency = 1\n{scripted(None, "--model", "changing")}\n')
+    done = shell.run("run", "campaign.toml", "--set", "model.id=changing")
+    reasons = {reason["code"]: reason["text"] for reason in done.point("scripted-c1")["verdict"]["reasons"]}
+    assert "version 1.2, and was 1.1 before" in reasons["wrong_server"]
+    facts = done.point("scripted-c1")["provenance"]["measurement"]
+    assert len(facts["server_changes"]) == 1
+    assert abs(facts["clock_drift_s"]) < 1
