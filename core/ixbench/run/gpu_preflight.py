@@ -65,17 +65,32 @@ def planned_variables(launch: LaunchPlan) -> tuple[str, ...]:
 def machine_gpus(launch: LaunchPlan, environ: Mapping[str, str]) -> tuple[int, ...]:
     """Return which GPUs of this machine a launch uses, as HIP or CUDA counts all of them; empty where that is not known.
 
-    An engine counts the GPUs that it sees: where it inherits a variable that shows it some, its GPU 0 is the first of these.
+    An engine counts the GPUs that it sees: where a variable shows it some, be it planned or inherited, its GPU 0 is the first of these.
     """
-    gpus = tuple(dict.fromkeys(gpu for process in launch.processes for gpu in process.gpus))
-    inherited = [environ[name] for name in VARIABLES if name in environ]
-    if launch.runtime != OWN_RUNTIME or planned_variables(launch) or not inherited:
+    inherited = {name: environ[name] for name in VARIABLES if name in environ} if launch.runtime == OWN_RUNTIME else {}
+    found: dict[int, None] = {}
+    for process in launch.processes:
+        planned = {name: process.env[name].value for name in VARIABLES if name in process.env}
+        gpus = _shown(process.gpus, inherited | planned)
+        if gpus is None:
+            return ()
+        found |= dict.fromkeys(gpus)
+    return tuple(found)
+
+
+def _shown(gpus: tuple[int, ...], variables: Mapping[str, str]) -> tuple[int, ...] | None:
+    """Return the machine's indices of a process's GPUs, or None where the variables do not tell."""
+    if not variables or not gpus:
         return gpus
-    shown = [device.strip() for device in inherited[0].split(",")]
+    (value, *others) = variables.values()
+    devices = [device.strip() for device in value.split(",")]
+    if not others and devices == [str(gpu) for gpu in gpus]:
+        # The deployment names its GPUs, which the variable shows.
+        return gpus
     # Devices may be named by their UUIDs too.
-    if len(inherited) > 1 or not all(device.isdecimal() for device in shown) or not all(gpu < len(shown) for gpu in gpus):
-        return ()
-    return tuple(int(shown[gpu]) for gpu in gpus)
+    if others or not all(device.isdecimal() for device in devices) or max(gpus) >= len(devices):
+        return None
+    return tuple(int(devices[gpu]) for gpu in gpus)
 
 
 def inherited_fault(hardware: HardwareSpec, planned: Sequence[str], environ: Mapping[str, str], where: str) -> Fault | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from ixbench.api.engine import DetectedGpu, HardwareBook, Sku
+from ixbench.api.engine import DetectedGpu, EnvVar, HardwareBook, LaunchPlan, ProcessPlan, Sku
 from ixbench.api.hooks import hookimpl
 from ixbench.campaign.read import campaign_from_table
 from ixbench.host.host import Host
 from ixbench.model.errors import InputError
 from ixbench.plan.expand import make_plan
-from ixbench.run.gpu_preflight import check_gpus
+from ixbench.run.gpu_preflight import check_gpus, machine_gpus
 
 
 class Machine(HardwareBook):
@@ -110,3 +112,30 @@ def test_it_is_no_matter_for_the_host_or_for_running_servers(faults):
     hidden = {"ROCR_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
     assert faults(partitions=8, environ=hidden, hardware={"sku": "cpu", "gpus": 1}) == []
     assert faults(partitions=8, environ=hidden, deployment=[{"engine": "plain", "url": "http://127.0.0.1:9", "concurrency": [1]}]) == []
+
+
+@pytest.mark.parametrize(
+    ("gpus", "planned", "environ", "found"),
+    [
+        ((0, 1), {}, {}, (0, 1)),
+        ((), {}, {"HIP_VISIBLE_DEVICES": "4,5"}, ()),
+        ((0, 1), {}, {"HIP_VISIBLE_DEVICES": "4, 5, 6"}, (4, 5)),
+        ((4, 5), {"HIP_VISIBLE_DEVICES": "4,5"}, {}, (4, 5)),
+        ((0, 1), {"CUDA_VISIBLE_DEVICES": "6,3"}, {}, (6, 3)),
+        ((4, 5), {"HIP_VISIBLE_DEVICES": "4,5"}, {"HIP_VISIBLE_DEVICES": "0,1"}, (4, 5)),
+        ((0, 1), {"HIP_VISIBLE_DEVICES": "0,1"}, {"ROCR_VISIBLE_DEVICES": "4,5"}, ()),
+        ((0, 1), {}, {"CUDA_VISIBLE_DEVICES": "GPU-8f2b,GPU-77aa"}, ()),
+        ((0, 1, 2), {}, {"HIP_VISIBLE_DEVICES": "4,5"}, ()),
+    ],
+)
+def test_an_engines_gpus_are_those_that_it_is_shown(gpus, planned, environ, found):
+    env = {name: EnvVar(value=value, reason="", origin="test") for name, value in planned.items()}
+    launch = LaunchPlan(engine="e", processes=(ProcessPlan(name="server", argv=("e",), env=env, gpus=gpus),), served_model=None)
+    assert machine_gpus(launch, environ) == found
+    container = replace(launch, runtime="docker")
+    assert machine_gpus(container, environ) == machine_gpus(container, {}), "a container inherits nothing"
+
+
+def test_all_processes_of_a_launch_count():
+    processes = tuple(ProcessPlan(name=f"p{rank}", argv=("e",), gpus=(rank, 3)) for rank in (1, 0))
+    assert machine_gpus(LaunchPlan(engine="e", processes=processes, served_model=None), {}) == (1, 3, 0)
