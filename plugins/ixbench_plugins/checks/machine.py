@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from ixbench.api import measure
 from ixbench.api.measure import Check, Reason
 from ixbench_plugins.checks._words import seconds, share
+from ixbench_plugins.collectors.gpu_samples import THROTTLED
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
-
-THROTTLED = "throttled"
-"""Name of the samples of a GPU that say 1 where heat or power hold its clocks down, and 0 where not."""
 
 
 def _wrong_server(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from ixbench.api.engine import Collector, IxbenchError
 from ixbench_plugins.collectors.amd_options import AmdOptions
-from ixbench_plugins.collectors.gpu_samples import ACTIVITY, CLOCK, ENERGY, POWER, TEMPERATURE, VRAM, Turns, samples_of, taken_ns
+from ixbench_plugins.collectors.gpu_samples import ACTIVITY, CLOCK, ENERGY, POWER, TEMPERATURE, THROTTLED, VRAM, Turns, samples_of, taken_ns
 from ixbench_plugins.collectors.gpu_stream import GpuStream
 from ixbench_plugins.hardware import amd_smi
 from ixbench_plugins.hardware.amd import vram_used
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 VENDOR = "AMD"
 SOURCE = "amd"
+_THROTTLE = {"THROTTLED": 1.0, "UNTHROTTLED": 0.0}
+"""Drivers of some GPUs, Instinct's among them so far, answer N/A."""
 ASK_LIMIT_S = 5.0
 """Bound on one question to amd-smi before and after the load, which wait for it."""
 _STAMP_S = 1.0
@@ -154,7 +156,7 @@ class AmdRows:
         if gpu is None:
             return []
         ns = arrival.mono_ns if stamp_s is None else taken_ns(arrival, stamp_s, _STAMP_S)
-        values = {POWER: number(row.get("socket_power"))}
+        values = {POWER: number(row.get("socket_power")), THROTTLED: _THROTTLE.get(row.get("throttle_status") or "")}
         if self._turns.full(gpu):
             used = self.vram[index]() if index in self.vram else None
             values |= {

@@ -17,7 +17,9 @@ ACTIVITY = "activity_share"
 VRAM = "vram_used_bytes"
 ENERGY = "energy_j"
 """A counter: what the GPU has taken since its driver was loaded."""
-NAMES = (POWER, CLOCK, TEMPERATURE, ACTIVITY, VRAM, ENERGY)
+THROTTLED = "throttled"
+"""1 while heat or power hold the clocks down, 0 while not; of GPUs whose driver tells."""
+NAMES = (POWER, CLOCK, TEMPERATURE, ACTIVITY, VRAM, ENERGY, THROTTLED)
 
 FULL_EVERY = 5
 """Of so many readings of a GPU one is kept in full, of the others power alone: energy needs every second of it, the rest does not."""

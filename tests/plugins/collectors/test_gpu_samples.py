@@ -53,6 +53,15 @@ def test_a_stamp_of_another_clock_tells_nothing(apart_s):
     assert taken_ns(arrival(WALL_S + apart_s), WALL_S, 1.0) == arrival(WALL_S + apart_s).mono_ns
 
 
+@pytest.mark.parametrize(("told", "value"), [("THROTTLED", 1.0), ("UNTHROTTLED", 0.0), ("N/A", None), ("", None)])
+def test_a_driver_may_tell_that_clocks_are_held_down(told, value):
+    rows = AmdRows(labels={}, wanted=())
+    rows.read("timestamp,gpu,socket_power,throttle_status\n", arrival(WALL_S))
+    found = {sample.name: sample.value for sample in rows.read(f"{WALL_S:.0f},0,1000,{told}\n", arrival(WALL_S)) or []}
+    assert found.get("throttled") == value
+    assert found["power_w"] == 1000
+
+
 @given(st.floats(-10, 400), st.sampled_from([1.0, 0.001]))
 def test_no_row_is_from_the_future(late_s, resolution_s):
     came = arrival(WALL_S + late_s)
