@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class CachedDetails(msgspec.Struct, gc=False):
@@ -83,6 +86,23 @@ def event_decoder(reasoning_fields: tuple[str, ...]) -> msgspec.json.Decoder[Any
     choice = msgspec.defstruct("Choice", [("delta", delta | None, None)], bases=(Choice,), gc=False)
     event = msgspec.defstruct("StreamEvent", [("choices", list[choice] | None, None)], bases=(StreamEvent,), gc=False)  # type: ignore[valid-type]
     return msgspec.json.Decoder(event)
+
+
+def decode_events(decoder: msgspec.json.Decoder[Any], data: Sequence[bytes]) -> list[Any] | None:
+    """Return all events decoded in one go, which takes half the time; None where one of them needs a look of its own.
+
+    Each must be one line that is an object. Between two objects no JSON value goes on, so if there are as many values as events, each
+    event is one of them.
+    """
+    lines = b"\n".join(data)
+    seams = len(data) - 1
+    if not (lines[:1] == b"{" and lines[-1:] == b"}" and lines.count(b"\n") == lines.count(b"}\n{") == seams):
+        return None
+    try:
+        found = decoder.decode_lines(lines)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if len(found) == len(data) else None
 
 
 def decode_event(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:  # noqa: ANN401 - the decoder's own struct

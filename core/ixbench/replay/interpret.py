@@ -6,14 +6,17 @@ The work comes in batches (`feed`), so that a long answer does not hold up the e
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ixbench.replay.chunks import decode_event, event_decoder
+from ixbench.model.record import CONTENT_KINDS
+from ixbench.replay.chunks import decode_event, decode_events, event_decoder
 from ixbench.replay.error_text import message_of
 from ixbench.replay.sse import DONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
     from ixbench.host.contracts.engine import StreamQuirks
     from ixbench.model.record import ChunkKind
@@ -55,7 +58,7 @@ class Reading:
     @property
     def content_events(self) -> tuple[int, ...]:
         """Positions of the events that carry text, thinking or a tool call."""
-        return tuple(position for position, kind in enumerate(self.kinds) if kind in {"text", "think", "tool"})
+        return tuple([position for position, kind in enumerate(self.kinds) if kind in CONTENT_KINDS])
 
 
 def limit_reached(reading: Reading, output_asked: int | None, quirks: StreamQuirks) -> bool:
@@ -72,10 +75,10 @@ class Interpreter:
 
     quirks: StreamQuirks
     _kinds: list[ChunkKind] = field(default_factory=list)
-    _ids: list[int | None] = field(default_factory=list)
-    """Token ids counted in each event; None = none were sent."""
-    _totals: list[int | None] = field(default_factory=list)
-    """Running completion tokens of each event that has choices too."""
+    _ids: dict[int, int] = field(default_factory=dict)
+    """Token ids counted in the events that hold some, by position."""
+    _totals: dict[int, int] = field(default_factory=dict)
+    """Running completion tokens of events that have choices too, by position."""
     _text: list[str] = field(default_factory=list)
     _thinking: list[str] = field(default_factory=list)
     _calls: set[int | str] = field(default_factory=set)
@@ -86,24 +89,56 @@ class Interpreter:
     _malformed: str | None = None
     _done: bool = False
 
-    def feed(self, events: Iterable[Event]) -> None:
-        """Take the next events."""
+    def feed(self, events: Sequence[Event]) -> None:
+        """Take the next events; [DONE] can only be the last one."""
         decoder = event_decoder(self.quirks.reasoning_fields)
-        for event in events:
-            if event.data == DONE:
-                self._done = True
-                self._add("done")
-                continue
-            try:
-                decoded = decode_event(decoder, event.data)
-            except (ValueError, RecursionError) as error:
-                self._add("error")
-                if event.name == b"error":
-                    self._error = self._error or event.data.decode("utf-8", "replace")
-                else:
-                    self._malformed = self._malformed or f"event {len(self._kinds)} is not valid: {error}"
-                continue
-            self._take(event, decoded)
+        done = bool(events) and events[-1].data == DONE
+        said = events[:-1] if done else events
+        decoded = decode_events(decoder, [event.data for event in said])
+        if decoded is not None:
+            self._take_all(said, decoded)
+        else:
+            for event in said:
+                self._take_alone(event, decoder)
+        if done:
+            self._done = True
+            self._kinds.append("done")
+
+    def _take_all(self, events: Sequence[Event], decoded: Sequence[Any]) -> None:
+        """Take decoded events: here those that are a piece of text of the one choice, as nearly all are, the others one by one."""
+        kinds, texts = self._kinds, self._text
+        thoughts, none = _thoughts(self.quirks.reasoning_fields)
+        for event, one in zip(events, decoded, strict=True):
+            choices = one.choices
+            if choices and len(choices) == 1 and one.usage is None and one.error is None and not event.name:
+                choice = choices[0]
+                delta = choice.delta
+                text = choice.text if delta is None else delta.content
+                if (
+                    text
+                    and not choice.index
+                    and choice.finish_reason is None
+                    and choice.token_ids is None
+                    and (delta is None or (not choice.text and delta.tool_calls is None and thoughts(delta) == none))
+                ):
+                    kinds.append("text")
+                    texts.append(text)
+                    continue
+            self._take(event, one)
+        if texts:
+            self._choices.add(0)
+
+    def _take_alone(self, event: Event, decoder: Any) -> None:  # noqa: ANN401 - of the decoder's own struct
+        try:
+            decoded = decode_event(decoder, event.data)
+        except (ValueError, RecursionError) as error:
+            self._add("error")
+            if event.name == b"error":
+                self._error = self._error or event.data.decode("utf-8", "replace")
+            else:
+                self._malformed = self._malformed or f"event {len(self._kinds)} is not valid: {error}"
+            return
+        self._take(event, decoded)
 
     def _take(self, event: Event, decoded: Any) -> None:  # noqa: ANN401 - the decoder's own struct
         choices = decoded.choices or ()
@@ -146,9 +181,12 @@ class Interpreter:
         return "finish" if choice.finish_reason else "role"
 
     def _add(self, kind: ChunkKind, ids: int | None = None, total: int | None = None) -> None:
+        position = len(self._kinds)
         self._kinds.append(kind)
-        self._ids.append(ids)
-        self._totals.append(total)
+        if ids is not None:
+            self._ids[position] = ids
+        if total is not None:
+            self._totals[position] = total
 
     def reading(self) -> Reading:
         """Return what the events said."""
@@ -176,32 +214,39 @@ class Interpreter:
 
         Never from counting chunks otherwise: under speculative decoding a chunk is not a token.
         """
-        if any(count is not None for count in self._ids):
-            return list(self._ids)
+        if self._ids:
+            return list(map(self._ids.get, range(len(self._kinds))))
         differences = self._differences()
         if differences is not None:
             return differences
-        content = ("text", "think", "tool")
         if self.quirks.chunk_is_token:
-            return [1 if kind in content else None for kind in self._kinds]
+            return [1 if kind in CONTENT_KINDS else None for kind in self._kinds]
         return [None] * len(self._kinds)
 
     def _differences(self) -> list[int | None] | None:
         """Return the steps of running usage, or None where it does not run with every content event or counts each choice by itself."""
-        content = [total for kind, total in zip(self._kinds, self._totals, strict=True) if kind in {"text", "think", "tool"}]
-        if not content or None in content or len(self._choices) > 1:
+        totals = self._totals
+        if not totals or len(self._choices) > 1:
             return None
-        steps: list[int | None] = []
+        content = [position in totals for position, kind in enumerate(self._kinds) if kind in CONTENT_KINDS]
+        if not content or not all(content):
+            return None
+        steps: list[int | None] = [None] * len(self._kinds)
         before = 0
-        for total in self._totals:
-            if total is None:
-                steps.append(None)
-                continue
+        for position, total in totals.items():
             if not 0 <= total - before <= _LARGEST_COUNT:
                 return None
-            steps.append(total - before)
+            steps[position] = total - before
             before = total
         return steps
+
+
+@lru_cache(maxsize=32)
+def _thoughts(fields: tuple[str, ...]) -> tuple[Callable[[Any], Any], object]:
+    """Return what reads the fields of a delta that carry thinking, and what it gives where none of them does."""
+    if not fields:
+        return (lambda _: None), None
+    return attrgetter(*fields), None if len(fields) == 1 else (None,) * len(fields)
 
 
 def _says_something(call: Any) -> bool:  # noqa: ANN401 - the decoder's own struct

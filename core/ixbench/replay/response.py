@@ -35,6 +35,7 @@ _OVERFLOW_TEXTS = (
 """How servers say that a prompt is too long."""
 _TOO_MANY_REQUESTS = 429
 _LONGEST_ERROR_BODY = 65536
+_CODES = {kind: code for code, kind in enumerate(CHUNK_KINDS)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
     """Return what a captured response comes to; a long one lets other tasks run in between."""
     encoding = capture.headers.get("content-encoding", "identity").lower()
     readable = capture.status == HTTP_OK and encoding == "identity"
-    events: list[Event] = list(split_events(capture.body)) if readable else []
+    events = split_events(capture.body) if readable else []
     interpreter = Interpreter(quirks)
     for start in range(0, len(events), _EVENTS_A_BATCH):
         if start:
@@ -84,7 +85,7 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
         output_asked=asked.tokens_due,
     )
     assert failure != "cancelled"
-    text = _error_text(failure, capture, reading, asked)
+    text = _error_text(failure, capture, reading, asked) if failure is not None else None
     stamps, bounds = arrivals([event.end for event in events], capture.pieces, capture.stamps)
     output = reading.content_events
     exchange = Exchange(
@@ -108,7 +109,7 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
         error_class=_error_class(failure, capture, reading),
         error_text=shorten(text, redactor) if text else None,
         resent=capture.resent,
-        bundled=sum(bounds[position] for position in output),
+        bundled=sum([bounds[position] for position in output]),
         ttft_upper_bound=bool(output) and bounds[output[0]],
         answer=reading.text if asked.keep_answer and failure is None else None,
     )
@@ -129,7 +130,7 @@ def _chunks(stamps: list[int], events: list[Event], reading: Reading) -> Chunks:
     """Return the events as columns, each stamped with the read that completed it."""
     return Chunks(
         ns=array("q", stamps),
-        kind=bytearray(map(CHUNK_KINDS.index, reading.kinds)),
+        kind=bytearray(map(_CODES.__getitem__, reading.kinds)),
         tokens=array("i", [UNKNOWN_TOKENS if count is None else count for count in reading.tokens]),
         size=array("i", [event.size for event in events]),
     )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 DONE = b"[DONE]"
 """The data of OpenAI's end mark."""
@@ -21,41 +19,42 @@ _BLANK = re.compile(rb"(?:\r\n|\r(?!\n)|\n)(?:\r\n?|\n)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One event that carries data."""
+class Event(NamedTuple):
+    """One event that carries data; a tuple, since these are made by the million."""
 
     data: bytes
     """All data lines, joined by LF."""
-    name: bytes = b""
-    """The `event` field; empty = "message"."""
     end: int
     """Offset in the body after the byte that completed the event."""
     size: int
     """Bytes from the end of the event before it, comments included."""
+    name: bytes = b""
+    """The `event` field; empty = "message"."""
 
 
-def split_events(body: bytes) -> Iterator[Event]:
-    """Yield the events of a body that carry data, up to and including the first `[DONE]`.
+def split_events(body: bytes) -> list[Event]:
+    """Return the events of a body that carry data, up to and including the first `[DONE]`.
 
     Line ends are LF, CR or CRLF, in any mixture; comments, other fields and events without data are passed over; a byte order mark in
     front is dropped. An unfinished event at the end of the body is dropped, except an end mark that lacks only line ends.
     """
-    find = _find_any if b"\r" in body else _find_lf
-    start = len(_BOM) if body.startswith(_BOM) else 0
+    blocks, ends, rest = _blocks_any(body) if b"\r" in body else _blocks_lf(body)
+    found: list[Event] = []
     counted = 0
-    while (found := find(body, start)) is not None:
-        line_end, end, following = found
-        event = _read_block(body[start:line_end], end, end - counted)
-        start = following
-        if event is not None:
+    for block, end in zip(blocks, ends, strict=True):
+        if block[:6] == b"data: " and b"\n" not in block and b"\r" not in block:
+            data, name = block[6:], b""
+        else:
+            data, name = _read_block(block)
+        if data:
+            found.append(Event(data, end, end - counted, name))
             counted = end
-            yield event
-            if event.data == DONE:
-                return
-    event = _read_block(body[start:], len(body), len(body) - counted)
-    if event is not None and event.data == DONE:
-        yield event
+            if data == DONE:
+                return found
+    data, name = _read_block(rest)
+    if data == DONE:
+        found.append(Event(data, len(body), len(body) - counted, name))
+    return found
 
 
 def arrivals(ends: Sequence[int], pieces: Sequence[bytes], stamps: Sequence[int]) -> tuple[list[int], list[bool]]:
@@ -72,33 +71,35 @@ def arrivals(ends: Sequence[int], pieces: Sequence[bytes], stamps: Sequence[int]
     bounds: list[bool] = []
     position = 0
     for end in ends:
-        position = bisect_left(reached, end, position)
+        while reached[position] < end:
+            position += 1
         found.append(stamps[position])
         more = reached[position] - end
         bounds.append(more > 0 and bool(pieces[position][-more:].strip(b"\r\n")))
     return found, bounds
 
 
-def _find_lf(body: bytes, start: int) -> tuple[int, int, int] | None:
-    """Return the next empty line where LF is the only line end, the usual case: (end of the lines before it, its end, what follows)."""
-    found = body.find(b"\n\n", start)
-    return (found, found + 2, found + 2) if found >= 0 else None
+def _blocks_lf(body: bytes) -> tuple[list[bytes], Iterable[int], bytes]:
+    """Return the stretches of lines that an empty line ends, where each ends, and what follows, if LF is the only line end: as usual."""
+    start = len(_BOM) if body.startswith(_BOM) else 0
+    *blocks, rest = (body[start:] if start else body).split(b"\n\n")
+    return blocks, islice(accumulate([len(block) + 2 for block in blocks], initial=start), 1, None), rest
 
 
-def _find_any(body: bytes, start: int) -> tuple[int, int, int] | None:
-    """Return the same for any mixture of line ends; the empty line is complete with the CR of a CRLF."""
-    match = _BLANK.search(body, start)
-    if match is None:
-        return None
-    end = match.end()
-    return match.start(), end - 1 if match.group().endswith(b"\r\n") else end, end
+def _blocks_any(body: bytes) -> tuple[list[bytes], Iterable[int], bytes]:
+    """Return the same for any mixture of line ends; an empty line is complete with the CR of a CRLF."""
+    start = len(_BOM) if body.startswith(_BOM) else 0
+    blocks: list[bytes] = []
+    ends: list[int] = []
+    while match := _BLANK.search(body, start):
+        blocks.append(body[start : match.start()])
+        start = match.end()
+        ends.append(start - 1 if match.group().endswith(b"\r\n") else start)
+    return blocks, ends, body[start:]
 
 
-def _read_block(block: bytes, end: int, size: int) -> Event | None:
-    """Return the event that a stretch of lines makes, or None if it carries no data."""
-    if block.startswith(b"data:") and b"\n" not in block and b"\r" not in block:
-        data = block[6:] if block[5:6] == b" " else block[5:]
-        return Event(data=data, end=end, size=size) if data else None
+def _read_block(block: bytes) -> tuple[bytes, bytes]:
+    """Return the data and the name of the event that a stretch of lines makes; without data it is none."""
     lines: list[bytes] = []
     name = b""
     for line in _LINE_END.split(block):
@@ -110,5 +111,4 @@ def _read_block(block: bytes, end: int, size: int) -> Event | None:
             lines.append(value)
         elif field == b"event":
             name = value
-    data = b"\n".join(lines)
-    return Event(data=data, name=name, end=end, size=size) if data else None
+    return b"\n".join(lines), name

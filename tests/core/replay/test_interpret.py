@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ixbench.host.contracts.engine import StreamQuirks
+from ixbench.replay import interpret
+from ixbench.replay.chunks import decode_events, event_decoder
 from ixbench.replay.interpret import Interpreter, Reading, limit_reached
 from ixbench.replay.sse import split_events
 
@@ -186,3 +190,81 @@ def test_bytes_that_are_no_utf8_become_replacement_characters():
 def test_whether_the_limit_ended_the_answer(reason, output, reliable, reached):
     reading = Reading(finish_reason=reason, usage_output=output)
     assert limit_reached(reading, 8, StreamQuirks(finish_reason_reliable=reliable)) is reached
+
+
+TEXT = st.none() | st.text(max_size=3)
+DELTA = st.none() | st.fixed_dictionaries(
+    {},
+    optional={
+        "content": TEXT,
+        "reasoning": TEXT,
+        "thought": TEXT,
+        "role": TEXT,
+        "tool_calls": st.none() | st.lists(st.just({"index": 0, "function": {"arguments": "{"}}), max_size=1),
+    },
+)
+CHOICE = st.fixed_dictionaries(
+    {},
+    optional={
+        "index": st.none() | st.integers(0, 1),
+        "text": TEXT,
+        "delta": DELTA,
+        "finish_reason": st.sampled_from([None, "", "stop", "length"]),
+        "token_ids": st.none() | st.lists(st.integers(0, 9), max_size=2),
+    },
+)
+WHOLE = st.fixed_dictionaries(
+    {},
+    optional={
+        "choices": st.none() | st.lists(CHOICE, max_size=2),
+        "usage": st.none() | st.fixed_dictionaries({"completion_tokens": st.none() | st.integers(0, 9)}),
+        "error": st.none() | st.just({"message": "no"}),
+        "object": st.sampled_from(["chunk", "error"]),
+        "message": st.just("no"),
+    },
+).map(json.dumps)
+PLAIN = TEXT.map(lambda text: json.dumps({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]}))
+BROKEN = st.sampled_from(
+    ['{"choices":[{}', ",{}]}", "{}{}", "{", "}", "[]", "1", '"x"', " {} ", "{}\n{}", '{"usage":NaN}', '{"choices":7}', "\u00e9"]
+)
+EVENTS = st.lists(st.tuples(st.one_of(PLAIN, PLAIN, WHOLE, BROKEN), st.sampled_from(["", "", "", "", "error", "message"])), max_size=6)
+
+
+@settings(max_examples=400, deadline=None)
+@given(events=EVENTS, done=st.booleans(), fields=st.sampled_from([(), ("reasoning",), ("reasoning", "thought"), ("content",)]))
+def test_events_together_say_what_each_says_alone(events, done, fields):
+    body = "".join(
+        (f"event: {name}\n" if name else "") + "".join(f"data: {line}\n" for line in data.split("\n")) + "\n" for data, name in events
+    )
+    found = split_events((body + "data: [DONE]\n\n" * done).encode())
+    readings = []
+    for together in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            if not together:
+                patch.setattr(interpret, "decode_events", lambda decoder, data: None)
+            interpreter = Interpreter(StreamQuirks(reasoning_fields=fields))
+            interpreter.feed(found[:2])
+            interpreter.feed(found[2:])
+            readings.append(interpreter.reading())
+    assert readings[0] == readings[1]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [b'{"choices":[{},', b"{}]}", b"{}{}"],
+        [b'{"choices":[{}', b",{}]}", b"{}{}"],
+        [b"{}{}", b" "],
+        [b"{}", b"{}\n{}"],
+        [b"{", b"}"],
+        [b"1", b"2"],
+        [],
+    ],
+)
+def test_values_that_do_not_end_with_their_event_are_looked_at_one_by_one(data):
+    assert decode_events(event_decoder(()), data) is None
+
+
+def test_whole_objects_are_decoded_together():
+    found = decode_events(event_decoder(()), [b'{"object":"a"}', b'{"object":"}\\n{"}'])
+    assert [event.object for event in found] == ["a", "}\n{"]
