@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ixbench.campaign.settings import default_book
-from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile
+from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, RefusedRow
 from ixbench.host.source import describe
 from ixbench.model.errors import Fault, InputError, PluginError
 from ixbench.model.imported import import_source
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
     from ixbench.host.contracts.importer import Importer
     from ixbench.host.host import Host
+    from ixbench.measure.definition import Measurement
     from ixbench.model.price import Quote, Sku
-    from ixbench.model.result import Evidence, PointResult
+    from ixbench.model.result import Evidence, Metrics, PointResult
 
 LARGEST_FILE = 1 << 30
 """Bytes of a foreign file that is read at all."""
 MOST_REFUSALS = 50
 """Refused rows that a report on an import lists one by one."""
+IMPLAUSIBLE = "implausible"
+"""Code of a reason that doubts the file and not the measurement."""
 AGENTIC_AXIS = "p90"
 """Percentile of the speed axis where all points are agentic."""
 
@@ -71,6 +74,7 @@ def read_foreign(path: Path, host: Host, context: ImportContext | None = None) -
     try:
         found = importer.read(file, context or ImportContext(skus=known_skus(host)))
         _check(found)
+        found = _measured(found, host)
     except InputError as error:
         raise InputError(replace(fault, where=_with_folder(fault.where, path)) for fault in error.faults) from error
     except OSError as error:
@@ -112,9 +116,11 @@ def import_report(result: ForeignResult, most: int = MOST_REFUSALS) -> tuple[str
         if len(refused) > most:
             lines.append(f"refused: {len(refused) - most} more")
     lines += [f"warning: {result.file.name}: {warning}" for warning in found.warnings]
-    lines += [
-        f"question: {point.id}: {reason.text}" for point in found.points for reason in point.verdict.reasons if reason.severity == "invalid"
-    ]
+    for point in found.points:
+        for reason in point.verdict.reasons:
+            if reason.severity == "invalid":
+                asks = "question" if reason.code == IMPLAUSIBLE else "invalid"
+                lines.append(f"{asks}: {point.id}: {reason.code}: {reason.text}")
     return tuple(printable(line) for line in lines)
 
 
@@ -150,6 +156,50 @@ def sku_of(points: Sequence[PointResult], host: Host) -> Sku | None:
     """Return the row of the hardware book, where all points are of one SKU."""
     found = {point.identity.hardware for point in points}
     return known_skus(host).get(next(iter(found)) or "") if len(found) == 1 else None
+
+
+def _measured(found: ImportedFile, host: Host) -> ImportedFile:
+    """Return the file with what its requests come to in the points that have them: by the same metrics and rules as in a run."""
+    if not found.measurements:
+        return found
+    from ixbench.measure.failure import BadRecordError
+
+    points: list[PointResult] = []
+    refused = list(found.refused)
+    for point in found.points:
+        measurement = found.measurements.get(point.id)
+        try:
+            points.append(point if measurement is None else _judged(point, measurement, host))
+        except BadRecordError as error:
+            refused.append(RefusedRow(where=point.id, code=error.code, text=str(error)))
+    return replace(found, points=tuple(points), refused=tuple(refused))
+
+
+def with_told(computed: Metrics, told: Metrics) -> Metrics:
+    """Return metrics that were computed from requests, with parts that only the file tells: what no request knows."""
+    filled = dict(computed)
+    for name, parts in told.items():
+        found = computed.get(name)
+        if isinstance(parts, dict) and isinstance(found, dict):
+            filled[name] = found | {part: value for part, value in parts.items() if found.get(part) is None}
+    return filled
+
+
+def _judged(point: PointResult, measurement: Measurement, host: Host) -> PointResult:
+    # They load numpy, which files without requests do not need.
+    from ixbench.measure.interval import intervals_of
+    from ixbench.measure.point import accounting, axis_of, measure
+    from ixbench.measure.verdict import judge
+
+    metrics = with_told(measure(measurement, host.metrics()), point.metrics)
+    return replace(
+        point,
+        metrics=metrics,
+        verdict=judge(measurement, metrics, host.checks(), {}),
+        accounting=accounting(measurement),
+        axis=axis_of(metrics, point.axis.percentile),
+        intervals=intervals_of(measurement, point.id),
+    )
 
 
 def _check(found: ImportedFile) -> None:

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.measure.definition import Measurement
     from ixbench.model.price import Quote
+    from ixbench.model.record import RequestRecord
     from ixbench.model.result import PointResult
     from ixbench.report.foreign import ForeignResult
+
+
+LOCAL = "local"
+"""Source of tokens that a tokenizer of the client counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +101,12 @@ def write_import(imported: Imported, out: Path, host: Host, *, title: str, start
                 folder.add(point)
                 continue
             with folder.start_point(point.id) as writer:
-                for record in measurement.records:
-                    writer.record(record)
+                # Counts that are not the server's never stand under its name, so what they gave cannot be computed again.
                 source = import_source(point)
-                # Counts that are not the server's stand in no record, so what they gave cannot be computed from records.
-                counted = source is not None and source.token_source == "usage"  # noqa: S105 - who counted tokens
-                writer.seal(point, measurement if counted else None)
+                local = source is not None and source.token_source == LOCAL
+                for record in measurement.records:
+                    writer.record(_counted_locally(record) if local else record)
+                writer.seal(point, None if local else measurement)
         return folder.path
 
 
@@ -114,6 +119,10 @@ def title_of(imported: Imported) -> str:
 def priced(points: Sequence[PointResult], host: Host, *, book: str | None, custom: Quote | None) -> tuple[Quote, ...]:
     """Return the prices to keep: one of the user's own, else those of a book."""
     return (custom,) if custom is not None else quotes_of(points, host, book)
+
+
+def _counted_locally(record: RequestRecord) -> RequestRecord:
+    return replace(record, local_input=record.usage_input, local_output=record.usage_output, usage_input=None, usage_output=None)
 
 
 def _read_all(paths: Sequence[Path], host: Host, context: ImportContext) -> tuple[ForeignResult, ...]:

@@ -12,6 +12,7 @@ from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.replicas import mean_metrics
 from ixbench.measure.verdict import judge
+from ixbench.report.foreign import with_told
 from ixbench.store.measurement import FACTS, rebuild
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str]
             return replace(point, metrics=metrics, axis=axis_of(metrics, view.report.axis))
         measurement = rebuild(point, reader.records(point.id), partial(reader.samples, point.id))
         metrics = measure(measurement, host.metrics(), failed=failed)
+        if point.origin == "imported":
+            metrics = with_told(metrics, point.metrics)
         return replace(
             point,
             metrics=metrics,

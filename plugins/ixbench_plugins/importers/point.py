@@ -132,6 +132,19 @@ def _accounting(row: Row) -> Accounting:
 def _verdict(row: Row, metrics: Metrics, ixbench: Mapping[str, Any]) -> Verdict:
     """Return whether the numbers can be believed. Their producer judged them; here only what cannot be is refused, and doubts are said."""
     reasons = [reason for item in ixbench.get("verdict_reasons") or () if (reason := _told(table(item))) is not None]
+    reasons += implausible(metrics)
+    if row.requests and row.ok is not None and row.ok / row.requests < LEAST_SUCCESS:
+        share = 1 - row.ok / row.requests
+        say = f"{row.requests - row.ok} of {row.requests} requests did not succeed ({share:.1%})"
+        reasons.append(Reason(code="errors", value=share, limit=1 - LEAST_SUCCESS, text=say, severity="warning"))
+    if any(reason.severity == "invalid" for reason in reasons):
+        return Verdict(status="invalid", reasons=tuple(reasons))
+    return Verdict(status="valid_with_warnings" if reasons else "valid", reasons=tuple(reasons))
+
+
+def implausible(metrics: Metrics) -> tuple[Reason, ...]:
+    """Return what cannot be of the medians, each as a question to who has the file."""
+    reasons: list[Reason] = []
     ttft, e2el = (_median(metrics, name) for name in ("ttft_s", "e2el_s"))
     if ttft is not None and ttft < FASTEST_TTFT_S:
         ms = ttft * 1000
@@ -140,13 +153,7 @@ def _verdict(row: Row, metrics: Metrics, ixbench: Mapping[str, Any]) -> Verdict:
     if ttft is not None and e2el is not None and e2el < ttft:
         say = f"the median end-to-end latency of {e2el:g} s is below the median TTFT of {ttft:g} s: is one of them in another unit?"
         reasons.append(Reason(code="implausible", value=e2el, limit=ttft, text=say))
-    if row.requests and row.ok is not None and row.ok / row.requests < LEAST_SUCCESS:
-        share = 1 - row.ok / row.requests
-        say = f"{row.requests - row.ok} of {row.requests} requests did not succeed ({share:.1%})"
-        reasons.append(Reason(code="errors", value=share, limit=1 - LEAST_SUCCESS, text=say, severity="warning"))
-    if any(reason.severity == "invalid" for reason in reasons):
-        return Verdict(status="invalid", reasons=tuple(reasons))
-    return Verdict(status="valid_with_warnings" if reasons else "valid", reasons=tuple(reasons))
+    return tuple(reasons)
 
 
 def _told(item: Mapping[str, Any]) -> Reason | None:

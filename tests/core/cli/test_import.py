@@ -168,7 +168,7 @@ def test_where_every_row_is_refused_nothing_is_written(write, tmp_path, capsys):
 
 def test_a_question_is_asked_about_what_is_not_credible(write, capsys):
     assert main(["import", write(ROW | {"median_ttft": 0.0007}), "--out", "run"]) == 0
-    assert "question: vllm-c8: a median TTFT of 0.7 ms is not credible over a network: are these 0.7 s?" in capsys.readouterr().err
+    assert "question: vllm-c8: implausible: a median TTFT of 0.7 ms is not credible over a network: are these 0.7 s?" in capsys.readouterr().err
 
 
 def test_many_refusals_are_counted_after_the_first(write, capsys):
