@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from ixbench.launch.ports import lease_ports
 from ixbench.testing.running import server_process
 from ixbench.testing.shell import Shell
 
@@ -77,3 +86,53 @@ def scripted(shell):
         return f"flags = {json.dumps(words)}"
 
     return flags
+
+
+@dataclass(frozen=True)
+class Llama:
+    """A llama.cpp that runs on its own."""
+
+    url: str
+
+    def counted(self) -> tuple[float, float]:
+        """Return what it has counted: prompt tokens computed, which those found in its cache are not, and tokens predicted."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as response:
+            families = text_string_to_metric_families(response.read().decode())
+        values = {sample.name: sample.value for family in families for sample in family.samples}
+        return values["llamacpp:prompt_tokens_total"], values["llamacpp:tokens_predicted_total"]
+
+
+@pytest.fixture(scope="session")
+def run_llama(make_shell, tmp_path_factory):
+    """Return a context manager that runs llama.cpp with a tiny model and these further flags; a test skips where it is not installed."""
+
+    @contextmanager
+    def run(*flags):
+        for module in ("xllamacpp", "gguf"):
+            pytest.importorskip(module, reason="the extra llamacpp is not installed")
+        shell = make_shell(tmp_path_factory.mktemp("llama"))
+        with lease_ports(["http"]) as lease:
+            port = lease.numbers["http"]
+            tiny = ("--tiny-width", "256", "--tiny-layers", "1", "--threads", "1")
+            command = [sys.executable, "-m", "ixbench_plugins.engines.llamacpp.serve", "--port", str(port), "--name", "tiny", *tiny, *flags]
+            log = shell.folder / "server.log"
+            with log.open("wb") as output, subprocess.Popen(command, env=shell.environment(), stdout=output, stderr=output) as process:
+                try:
+                    _wait_healthy(process, f"http://127.0.0.1:{port}", log)
+                    yield Llama(f"http://127.0.0.1:{port}")
+                finally:
+                    process.kill()
+
+    return run
+
+
+def _wait_healthy(process, url, log):
+    end = time.monotonic() + 60.0
+    while True:
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            time.sleep(0.05)

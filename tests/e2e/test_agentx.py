@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from itertools import count
 
 import anyio
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from ixbench.launch.ports import lease_ports
 from ixbench.model.point import Load
 from ixbench.replay.execute import execute
 from ixbench.replay.http_channel import HttpChannel
@@ -25,43 +18,14 @@ pytest.importorskip("xllamacpp", reason="the extra llamacpp is not installed")
 pytest.importorskip("gguf", reason="the extra llamacpp is not installed")
 
 TRACES = ("trace_0086", "trace_0291", "trace_0331", "trace_0527")
-START_LIMIT_S = 60.0
 SCALE = 0.0625
 
 
 @pytest.fixture(scope="module")
-def llama(tmp_path_factory):
-    """Return the URL of a server that keeps the last prompt of each slot, with a slot for every stream."""
-    flags = ("--tiny-width", "256", "--tiny-layers", "1", "--slots", "12", "--context", "8192", "--threads", "1")
-    with lease_ports(["http"]) as lease:
-        port = lease.numbers["http"]
-        command = [sys.executable, "-m", "ixbench_plugins.engines.llamacpp.serve", "--port", str(port), "--name", "tiny", *flags]
-        log = tmp_path_factory.mktemp("llama") / "server.log"
-        with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
-            try:
-                _wait_healthy(process, f"http://127.0.0.1:{port}", log)
-                yield f"http://127.0.0.1:{port}"
-            finally:
-                process.kill()
-
-
-def _wait_healthy(process, url, log):
-    end = time.monotonic() + START_LIMIT_S
-    while True:
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < end, log.read_text()
-            time.sleep(0.05)
-
-
-def computed(url):
-    """Return the prompt tokens that the server has computed so far: those in its cache do not count."""
-    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as response:
-        families = text_string_to_metric_families(response.read().decode())
-    return next(s.value for family in families for s in family.samples if s.name == "llamacpp:prompt_tokens_total")
+def llama(run_llama):
+    """Return a server that keeps the last prompt of each slot, with a slot for every stream."""
+    with run_llama("--slots", "12", "--context", "8192") as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +39,13 @@ def replayed(llama, shared, tmp_path_factory):
     records = []
 
     async def main():
-        target = HttpTarget(url=llama, api="chat", model="tiny", adapter=LlamaCppAdapter(), request_limit_s=120.0)
+        target = HttpTarget(url=llama.url, api="chat", model="tiny", adapter=LlamaCppAdapter(), request_limit_s=120.0)
         async with HttpChannel(target) as channel:
             await channel.prepare(schedule)
-            before = computed(llama)
+            before, _ = llama.counted()
             numbers = count(1)
             report = await execute(schedule, channel, record=records.append, ids=lambda: f"r{next(numbers)}")
-            return report, computed(llama) - before
+            return report, llama.counted()[0] - before
 
     report, tokens = anyio.run(main)
     assert report.ended == "completed", report.cause

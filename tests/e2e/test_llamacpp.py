@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
-
-from ixbench.launch.ports import lease_ports
 
 pytest.importorskip("xllamacpp", reason="the extra llamacpp is not installed")
 pytest.importorskip("gguf", reason="the extra llamacpp is not installed")
 
 TINY = "tiny_width = 256\ntiny_layers = 1\nslots = 4\ncontext = 512\nthreads = 1\n"
-START_LIMIT_S = 60.0
+END_LIMIT_S = 60.0
 INPUT, OUTPUT, REQUESTS = 120, 5, 30
 FIXED = f"""
 schema = 1
@@ -37,44 +30,14 @@ warmup = 3
 
 
 @pytest.fixture(scope="module")
-def llama(make_shell, tmp_path_factory):
-    """Return the URL of a server that runs on its own: it computes every prompt from its first token, so its counts are theirs."""
-    shell = make_shell(tmp_path_factory.mktemp("llama"))
-    flags = ("--tiny-width", "256", "--tiny-layers", "1", "--slots", "4", "--context", "512", "--threads", "1", "--no-prompt-cache")
-    with lease_ports(["http"]) as lease:
-        port = lease.numbers["http"]
-        command = [sys.executable, "-m", "ixbench_plugins.engines.llamacpp.serve", "--port", str(port), "--name", "tiny", *flags]
-        log = shell.folder / "server.log"
-        with log.open("wb") as output, subprocess.Popen(command, env=shell.environment(), stdout=output, stderr=output) as process:
-            try:
-                wait_healthy(process, f"http://127.0.0.1:{port}", log)
-                yield f"http://127.0.0.1:{port}"
-            finally:
-                process.kill()
+def llama(run_llama):
+    """Return a server that computes every prompt from its first token, so its counts are theirs."""
+    with run_llama("--slots", "4", "--context", "512", "--no-prompt-cache") as server:
+        yield server
 
 
-def wait_healthy(process, url, log):
-    end = time.monotonic() + START_LIMIT_S
-    while True:
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < end, log.read_text()
-            time.sleep(0.05)
-
-
-def totals(url):
-    """Return what the server has counted: prompt tokens computed, tokens predicted."""
-    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as response:
-        families = text_string_to_metric_families(response.read().decode())
-    values = {sample.name: sample.value for family in families for sample in family.samples}
-    return values["llamacpp:prompt_tokens_total"], values["llamacpp:tokens_predicted_total"]
-
-
-def grown(url, before):
-    return tuple(round(now - then) for now, then in zip(totals(url), before, strict=True))
+def grown(llama, before):
+    return tuple(round(now - then) for now, then in zip(llama.counted(), before, strict=True))
 
 
 def asked_lengths_are_hit(records):
@@ -121,11 +84,11 @@ def test_a_launched_engine_serves_all_its_points_and_is_gone(shell):
 
 def test_fixed_lengths_are_what_the_server_counts(shell, llama):
     deployments = "".join(
-        f'[[deployment]]\nname = "{api}"\nengine = "endpoint"\nurl = "{llama}"\napi = "{api}"\nconcurrency = 4\n'
+        f'[[deployment]]\nname = "{api}"\nengine = "endpoint"\nurl = "{llama.url}"\napi = "{api}"\nconcurrency = 4\n'
         for api in ("chat", "completions")
     )
     shell.write("campaign.toml", FIXED + deployments)
-    before = totals(llama)
+    before = llama.counted()
     done = shell.run("run", "campaign.toml")
     prompt_tokens, predicted_tokens = grown(llama, before)
     assert done.code in {0, 1}, done.err
@@ -153,8 +116,8 @@ def test_without_probes_the_totals_are_those_of_the_records(shell, llama):
         for word in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
     ]
     shell.write("prompts.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
-    shell.write_campaign(f'[[deployment]]\nengine = "endpoint"\nurl = "{llama}"\nserved_name = "tiny"\nconcurrency = [1, 3]\n')
-    before = totals(llama)
+    shell.write_campaign(f'[[deployment]]\nengine = "endpoint"\nurl = "{llama.url}"\nserved_name = "tiny"\nconcurrency = [1, 3]\n')
+    before = llama.counted()
     done = shell.run("run", "campaign.toml")
     records = [*done.records("endpoint-c1"), *done.records("endpoint-c3")]
     assert len(records) == 2 * 2 * len(rows)
@@ -178,7 +141,7 @@ def test_a_killed_run_leaves_no_engine_behind(shell):
     running.wait_for("measuring")
     running.send(signal.SIGKILL)
     assert running.end().code == -signal.SIGKILL
-    end = time.monotonic() + START_LIMIT_S
+    end = time.monotonic() + END_LIMIT_S
     while shell.processes():
         assert time.monotonic() < end, shell.processes()
         time.sleep(0.05)
