@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 from ixbench.cli.metrics import metrics_json
 from ixbench.host.load import load_host
+from ixbench.measure.tool_words import TOOL_RULES
+from ixbench.measure.tools import TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 PAGE = Path(__file__).with_name("metrics.md")
 DISTRIBUTION = "ixbench"
+HEADERS = {
+    "ttft": "TTFT",
+    "itl": "ITL",
+    "tpot": "TPOT",
+    "e2el": "end of the latency",
+    "throughput": "headline rate",
+    "speed": "tok/s/user",
+    "percentiles": "percentiles",
+    "tokens": "tokens",
+}
 
 HEAD = """\
 # Metrics and verdict rules
@@ -50,6 +62,14 @@ A point is valid, valid with warnings, or invalid by these rules; invalid points
 <code> = number` sets another limit; a rule without a number has none to set.
 """
 
+TOOLS_HEAD = """
+## Other tools' definitions
+
+Numbers of one name differ between tools although nothing else does. `ixbench report RUN --use definitions` prints a run's own records
+under the rules of each, with the reason for every number that comes out differently. Chunks with choices are those with output, with a role
+alone, or with the finish.
+"""
+
 SCALE = """
 ## Scale
 
@@ -82,6 +102,11 @@ def page() -> str:
         *_table(
             ("code", "limit", "agentic", "rule"),
             ((f"`{row['code']}`", _number(row["limit"]), _number(row["agentic_limit"]), row["rule"]) for row in checks),
+        ),
+        TOOLS_HEAD,
+        *_table(
+            ("as", *HEADERS.values()),
+            ((TOOLS[tool].label, *(words[key] for key in HEADERS)) for tool, words in TOOL_RULES.items()),
         ),
         SCALE.format(**MEASURED).rstrip("\n"),
     ]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ixbench.measure.tool_words import TOOL_RULES
+from ixbench.measure.tools import TOOLS
 from ixbench_plugins.checks import CHECKS
 from ixbench_plugins.metrics import METRICS
 
@@ -55,3 +57,10 @@ def test_every_verdict_code_stands_with_its_rule_and_limit():
 def test_what_metrics_need_is_told():
     told = PAGE.split("What a metric needs:", 1)[1].split("\n\n", 1)[0]
     assert [word for metric in METRICS for word in metric.needs if word not in told] == []
+
+
+def test_every_tool_stands_with_its_rules():
+    section = PAGE.split("\n## Other tools' definitions\n", 1)[1].split("\n## ", 1)[0]
+    found = {cells[0]: cells[1:] for line in section.splitlines() if (cells := line.strip("| ").split(" | "))[1:]}
+    for tool, words in TOOL_RULES.items():
+        assert found[TOOLS[tool].label] == list(words.values())

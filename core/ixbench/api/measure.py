@@ -32,12 +32,17 @@ if TYPE_CHECKING:
     from ixbench.measure.request import RequestTable, RequestTimes, request_times
     from ixbench.measure.silence import longest_silence_s
     from ixbench.measure.steady import TokenTimes, Window, in_flight_means, sending_window, steady_window, token_times
+    from ixbench.measure.tool_points import ToolPoint, read_point
+    from ixbench.measure.tool_words import TOOL_RULES
+    from ixbench.measure.tools import TOOLS, Tool, read_as
     from ixbench.measure.trend import Trend, changes, trend
 
 __all__ = [
     "CHUNK_KINDS",
     "CONTENT_KINDS",
     "FAILURE_KINDS",
+    "TOOLS",
+    "TOOL_RULES",
     "Accounting",
     "Check",
     "Chunk",
@@ -56,6 +61,8 @@ __all__ = [
     "Resampling",
     "TokenSums",
     "TokenTimes",
+    "Tool",
+    "ToolPoint",
     "Trend",
     "Window",
     "accounting",
@@ -74,6 +81,8 @@ __all__ = [
     "percentile",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
+    "read_as",
+    "read_point",
     "request_times",
     "sending_window",
     "span_s",
@@ -112,6 +121,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "ixbench.measure.bootstrap": ("Resampling", "bounds"),
     "ixbench.measure.silence": ("longest_silence_s",),
     "ixbench.measure.trend": ("Trend", "changes", "trend"),
+    "ixbench.measure.tool_points": ("ToolPoint", "read_point"),
+    "ixbench.measure.tool_words": ("TOOL_RULES",),
+    "ixbench.measure.tools": ("TOOLS", "Tool", "read_as"),
     "ixbench.measure.steady": ("TokenTimes", "Window", "in_flight_means", "sending_window", "steady_window", "token_times"),
 }
 

@@ -36,6 +36,7 @@ from ixbench.model.units import format_duration
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, OptionsModel, Size
+    from ixbench.store.measurement import measurement_of
 
 __all__ = [
     "Accounting",
@@ -91,6 +92,7 @@ __all__ = [
     "format_rate",
     "format_usd",
     "import_source",
+    "measurement_of",
     "pct_faster",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
@@ -99,4 +101,7 @@ __all__ = [
     "tokens_per_usd",
 ]
 
-__getattr__ = lazy(__name__, dict.fromkeys(("Duration", "OptionsModel", "Size"), "ixbench.host.contracts.options"))
+__getattr__ = lazy(
+    __name__,
+    dict.fromkeys(("Duration", "OptionsModel", "Size"), "ixbench.host.contracts.options") | {"measurement_of": "ixbench.store.measurement"},
+)

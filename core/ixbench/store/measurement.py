@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import PointResult
+    from ixbench.model.run import RunView
     from ixbench.model.sample import Sample
 
 FACTS = "measurement"
@@ -82,3 +83,13 @@ def rebuild(
         read_samples=read_samples,
         **{name: getattr(known, name) for name in _Facts.__struct_fields__},
     )
+
+
+def measurement_of(run: RunView, point: PointResult) -> Measurement | None:
+    """Return the measurement of a point of a run; None where no records are kept, as of a point whose engine never answered.
+
+    :raises InputError: if the records are broken.
+    """
+    if run.read_records is None or FACTS not in point.provenance:
+        return None
+    return rebuild(point, run.read_records(point.id))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ixbench_plugins.reporters.console import ConsoleReporter
 from ixbench_plugins.reporters.cost import CostReporter
+from ixbench_plugins.reporters.definitions import DefinitionsReporter
 from ixbench_plugins.reporters.ladder import LadderReporter
 from ixbench_plugins.reporters.page import PageReporter
 from ixbench_plugins.reporters.table import TableReporter
@@ -13,4 +14,11 @@ from ixbench_plugins.reporters.table import TableReporter
 if TYPE_CHECKING:
     from ixbench.api.report import Reporter
 
-REPORTERS: tuple[Reporter[Any], ...] = (ConsoleReporter(), LadderReporter(), CostReporter(), TableReporter(), PageReporter())
+REPORTERS: tuple[Reporter[Any], ...] = (
+    ConsoleReporter(),
+    LadderReporter(),
+    CostReporter(),
+    TableReporter(),
+    PageReporter(),
+    DefinitionsReporter(),
+)

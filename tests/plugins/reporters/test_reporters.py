@@ -126,7 +126,7 @@ def render(*runs, **options) -> dict[str, str]:
         chosen = reporter.Options(**options.get(reporter.name, {}))
         for artifact in reporter.render(runs, chosen):
             assert artifact.name.startswith(f"{reporter.name}.")
-            assert artifact.show == (reporter.name == "console")
+            assert artifact.show == (artifact.name in {"console.txt", "definitions.txt"})
             found[artifact.name] = artifact.content
     return found
 
@@ -158,7 +158,7 @@ def test_each_rung_names_the_settings_that_won_it():
 
 
 def test_the_files_are_those_of_the_reporters():
-    assert list(render(usual())) == [
+    assert [name for name in render(usual()) if not name.startswith("definitions")] == [
         "console.txt",
         "ladder.md",
         "ladder.json",
@@ -167,6 +167,8 @@ def test_the_files_are_those_of_the_reporters():
         "table.csv",
         "table.md",
         "table.json",
+        "page.html",
+        "page.md",
     ]
 
 
@@ -257,7 +259,8 @@ def test_a_simulated_run_says_so_in_the_data():
 
 
 def test_a_measured_run_never_says_simulated():
-    assert not any("simulated" in content.lower() for content in render(usual()).values())
+    texts = (re.sub(r"<style>.*?</style>", "", content, flags=re.DOTALL) for content in render(usual()).values())
+    assert not any("simulated" in text.lower() for text in texts)
 
 
 def test_without_gpus_the_server_is_shown_and_a_sentence_says_how_to_get_rates_per_gpu():
@@ -390,7 +393,7 @@ def test_two_runs_share_a_ladder_and_name_their_points_by_run():
 def test_runs_of_different_work_share_no_ladder_but_a_table():
     other = replace(sample_run(sample_point("vllm-c8", speed_tok_s_user=70, rate_tok_s_gpu=4000, model="other")), id="other")
     for reporter in REPORTERS:
-        if reporter.name == "table":
+        if reporter.name in {"table", "page", "definitions"}:
             assert list(reporter.render([usual(), other], reporter.Options()))
         else:
             with pytest.raises(InputError, match="cannot share a ladder"):

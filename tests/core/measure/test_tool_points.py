@@ -1,0 +1,241 @@
+"""One point under every tool's rules: the worked example as a point, the rates, and a reason for each number that differs."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ixbench.measure.tool_points import QUANTITIES, STATISTICS, read_point
+from ixbench.measure.tool_words import REASONS, TOOL_RULES
+from ixbench.measure.tools import TOOLS, read_as
+from ixbench.model.point import Load
+from ixbench.model.record import Chunks
+from ixbench.testing.records import sample_measurement, sample_record
+
+MS = 1_000_000
+ROWS = [
+    (5, "role", None),
+    *((200 + 80 * position, "text", 4) for position in range(8)),
+    (762, "finish", None),
+    (764, "usage", None),
+    (765, "done", None),
+]
+
+
+def answer(number=0, rows=ROWS, *, shift=None, **changes):
+    """Return the worked example, sent so many milliseconds later."""
+    start = 800 * number if shift is None else shift
+    chunks = Chunks.of(((start + ms) * MS, kind, tokens, 1) for ms, kind, tokens in rows)
+    record = replace(
+        sample_record(f"r{number}", send_s=start / 1000), chunks=chunks, close_ns=(start + 770) * MS, usage_output=32, output_asked=32
+    )
+    return replace(record, **changes)
+
+
+def read(records, **changes):
+    return {point.tool: point for point in read_point(sample_measurement(records, **{"gpus": 8} | changes))}
+
+
+@pytest.fixture(scope="module")
+def worked():
+    return read([answer(number) for number in range(40)])
+
+
+def test_the_worked_example_as_a_point(worked):
+    found = {
+        tool: [None if one["p50"] is None else round(1000 * one["p50"], 2) for one in (point.ttft, point.tpot, point.itl, point.e2el)]
+        for tool, point in worked.items()
+    }
+    assert found == {
+        "ixbench": [200, 18.06, 80, 760],
+        "vllm": [5, 24.42, 80, 762],
+        "sglang": [200, 18.39, 80, 770],
+        "guidellm": [200, 23.75, 18.06, 770],
+        "inference_perf": [200, 18.06, 0, 770],
+        "aiperf": [200, None, 18.06, 760],
+        "mlperf_endpoints": [200, 20, None, 760],
+        "inferencex_fixed": [5, 24.42, 80, 762],
+        "inferencex_agentx": [200, 18.06, 18.06, 760],
+    }
+
+
+def test_a_point_of_equal_requests_has_the_numbers_of_the_request(worked):
+    one = answer()
+    for tool, point in worked.items():
+        reading = read_as(tool, one)
+        assert point.ttft["p50"] == pytest.approx(reading["ttft"], abs=5e-6)
+        assert point.tpot["p50"] == (None if reading.get("tpot") is None else pytest.approx(reading["tpot"], abs=5e-6))
+
+
+def test_headline_rates(worked):
+    wall, span = 39 * 0.8 + 0.77, 39 * 0.8 + 0.76
+    tokens, output = 40 * 1032, 40 * 32
+    steady = 39 * 0.8 - 0.76
+    expected = {
+        "ixbench": (tokens / span / 8, "tok/s/GPU, input and output"),
+        "vllm": (output / wall, "tok/s, output"),
+        "sglang": (output / wall, "tok/s, output"),
+        "guidellm": (output / wall, "tok/s, output"),
+        "inference_perf": (output / wall, "tok/s, output"),
+        "aiperf": (output / wall, "tok/s, output"),
+        "mlperf_endpoints": (38 * 32 / steady, "tok/s, output"),
+        "inferencex_fixed": (tokens / wall / 8, "tok/s/GPU, input and output"),
+        "inferencex_agentx": (tokens / wall / 8, "tok/s/GPU, input and output"),
+    }
+    assert {tool: (pytest.approx(point.throughput), point.throughput_unit) for tool, point in worked.items()} == expected
+
+
+def test_the_denominators_are_the_phase_the_closes_or_the_steady_part():
+    records = [answer(number) for number in range(40)]
+    found = read(records, start_ns=-5_000 * MS, end_ns=60_000 * MS)
+    assert found["aiperf"].throughput == pytest.approx(40 * 32 / 65)
+    assert found["vllm"].throughput == pytest.approx(40 * 32 / 65)
+    assert found["inference_perf"].throughput == pytest.approx(40 * 32 / (39 * 0.8 + 0.77))
+    assert "(65 s)" in found["aiperf"].reasons["throughput"]
+
+
+def test_speeds_of_users(worked):
+    assert worked["ixbench"].speed == pytest.approx(31 / 0.56)
+    assert worked["vllm"].speed == pytest.approx(worked["vllm"].throughput)
+    assert worked["aiperf"].speed == pytest.approx(31 / 0.56)
+    assert worked["mlperf_endpoints"].speed == pytest.approx(50)
+    assert worked["inferencex_fixed"].speed == pytest.approx(31 / 0.757)
+    assert worked["inferencex_agentx"].speed == 1 / 0.01806
+    assert {tool for tool, point in worked.items() if point.speed is None} == {"sglang", "guidellm", "inference_perf"}
+
+
+def test_the_mean_of_reciprocals_is_not_the_reciprocal_of_a_percentile():
+    fast = [(200, "text", 1), *((200 + 10 * step, "text", 1) for step in range(1, 32))]
+    slow = [(200, "text", 1), *((200 + 18 * step, "text", 1) for step in range(1, 32))]
+    found = read([answer(number, fast if number % 2 else slow, close_ns=10**12) for number in range(4)], agentic=True)
+    assert found["aiperf"].speed == pytest.approx((1 / 0.010 + 1 / 0.018) / 2)
+    assert found["ixbench"].speed == pytest.approx(1 / 0.018), "p90, since it is agentic"
+    assert "mean over requests" in found["aiperf"].reasons["speed"]
+
+
+def test_guidellm_weighs_requests_by_tokens_and_interpolates_nothing():
+    long = [(200, "text", 8), *((200 + 10 * step, "text", 8) for step in range(1, 10))]
+    records = [answer(0, long, usage_output=80), answer(1), answer(2)]
+    point = read(records)["guidellm"]
+    assert point.tpot["p50"] == pytest.approx(0.29 / 80), "80 of the 144 tokens"
+    assert point.tpot["p90"] == pytest.approx(0.76 / 32)
+    assert point.tpot["mean"] == pytest.approx((0.29 + 2 * 0.76) / 144)
+    assert point.itl["mean"] == pytest.approx((0.09 + 2 * 0.56) / 141)
+    assert point.ttft["p50"] == 0.2
+
+
+def test_guidellm_counts_what_unfinished_requests_said():
+    stopped = answer(9, rows=[*ROWS[:4], (500, "text", None)], cancelled=True)
+    records = [answer(number) for number in range(4)]
+    assert read([*records, stopped])["guidellm"].throughput == pytest.approx((4 * 32 + 13) / 7.97)
+    assert "1 unfinished" in read([*records, stopped])["guidellm"].reasons["throughput"]
+
+
+def test_inference_perf_has_zeros_where_chunks_hold_several_tokens(worked):
+    assert worked["inference_perf"].itl["mean"] == pytest.approx(0.56 / 31)
+    assert (worked["inference_perf"].itl["p50"], worked["inference_perf"].itl["p99"]) == (0, 0.08)
+    assert "a chunk holds 4 tokens on average" in worked["inference_perf"].reasons["itl"]
+
+
+def test_inferencex_keeps_five_decimals_and_no_p99(worked):
+    point = worked["inferencex_agentx"]
+    assert (point.tpot["p90"], point.tpot["p99"]) == (0.01806, None)
+
+
+def test_every_number_that_differs_has_a_reason_and_no_other(worked):
+    own = worked["ixbench"]
+    assert own.reasons == {}
+    for tool, point in worked.items():
+        for name in QUANTITIES:
+            theirs, ours = getattr(point, name), getattr(own, name)
+            unit = name == "throughput" and point.throughput_unit != own.throughput_unit
+            same = not unit and (
+                all(same_number(theirs[part], ours[part]) for part in STATISTICS) if isinstance(ours, dict) else same_number(theirs, ours)
+            )
+            assert (name in point.reasons) != same, (tool, name)
+
+
+def same_number(one, other):
+    return one == other if one is None or other is None else math.isclose(one, other, rel_tol=1e-9)
+
+
+def test_reasons_speak_of_the_point(worked):
+    assert "100 % of the answers begin with one" in worked["vllm"].reasons["ttft"]
+    assert "10 ms (median) after the last output" in worked["sglang"].reasons["e2el"]
+    assert "(4 tokens on average)" in worked["mlperf_endpoints"].reasons["tpot"]
+    assert "the concurrency (1)" in worked["vllm"].reasons["speed"]
+
+
+def test_what_a_server_does_not_count_is_told():
+    rows = [(ms, kind, None) for ms, kind, _ in ROWS]
+    found = read([answer(number, rows) for number in range(3)])
+    assert found["mlperf_endpoints"].tpot["p50"] is None
+    assert "not counted by this server" in found["mlperf_endpoints"].reasons["tpot"]
+
+
+def test_without_gpus_the_whole_system_is_told():
+    found = read([answer(number) for number in range(3)], gpus=None, load=Load(rate=1.0))
+    assert found["ixbench"].throughput_unit == found["inferencex_fixed"].throughput_unit == "tok/s, input and output"
+    assert "the whole system" in found["inferencex_fixed"].reasons["throughput"]
+    assert found["vllm"].speed is None
+    assert "none in an open loop" in found["vllm"].reasons["speed"]
+
+
+def test_failures_are_no_part_of_it():
+    records = [answer(number) for number in range(5)]
+    slow = answer(2, shift=1700, failure="truncated", usage_output=999)
+    for tool, point in read([*records, slow]).items():
+        assert point.ttft == read(records)[tool].ttft
+        assert point.tpot == read(records)[tool].tpot
+
+
+def test_every_tool_has_rules_and_reasons_in_words():
+    assert set(TOOL_RULES) == set(TOOLS)
+    assert set(REASONS) == set(TOOLS) - {"ixbench"}
+    for words in TOOL_RULES.values():
+        assert list(words) == [*QUANTITIES, "percentiles", "tokens"]
+        assert all(words.values())
+    for reasons in REASONS.values():
+        assert set(reasons) <= set(QUANTITIES)
+        assert all(text.endswith(".") for text in reasons.values())
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(
+                st.tuples(
+                    st.integers(0, 400),
+                    st.sampled_from(["role", "text", "think", "tool", "finish", "usage"]),
+                    st.none() | st.integers(0, 5),
+                ),
+                max_size=8,
+            ),
+            st.none() | st.integers(0, 40),
+            st.sampled_from([None, None, "truncated"]),
+            st.booleans(),
+        ),
+        max_size=5,
+    ),
+    st.booleans(),
+)
+def test_whatever_the_records_are_every_tool_reads_them(drawn, agentic):
+    records = []
+    for number, (events, usage, failure, cancelled) in enumerate(drawn):
+        rows = [(ms, kind, tokens) for ms, (_, kind, tokens) in zip(sorted(event[0] for event in events), events, strict=True)]
+        changes = {"usage_output": usage, "failure": failure, "cancelled": cancelled and failure is None}
+        records.append(answer(number, rows, **changes))
+    points = read(records, agentic=agentic)
+    assert list(points) == list(TOOLS)
+    for point in points.values():
+        json.dumps([point.ttft, point.itl, point.tpot, point.e2el, point.throughput, point.speed], allow_nan=False)
+        assert all("{" not in reason for reason in point.reasons.values())
+        for name in QUANTITIES:
+            theirs, ours = getattr(point, name), getattr(points["ixbench"], name)
+            if isinstance(ours, dict) and any(not same_number(theirs[part], ours[part]) for part in STATISTICS):
+                assert name in point.reasons, (point.tool, name)
