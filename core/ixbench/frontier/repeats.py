@@ -61,8 +61,10 @@ class Repeats:
     def status(self) -> RungStatus:
         """How the mean came about, or why there is none."""
         found = {read.status for read in self.reads}
-        order = _WITH_VALUE if self.mean is not None else _WITHOUT
-        return next((status for status in order if status in found), "no_points")
+        for status in _WITH_VALUE if self.mean is not None else _WITHOUT:
+            if status in found:
+                return status
+        return "no_points"
 
 
 def read_repeats(
