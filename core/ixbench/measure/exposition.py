@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ class Reading:
     """Canonical name -> value of each of its series. A name that the page does not offer is absent."""
     process_start_s: float | None = None
     """When the server's process began, where the page tells it."""
+    cpu_s: float = field(default=0.0, compare=False)
+    """CPU seconds that reading the page took."""
 
     def totals(self) -> dict[str, float]:
         """Return one number a canonical name: the sum over its series, of kv_usage the largest."""
@@ -54,6 +57,7 @@ def read_exposition(page: bytes | str, metrics: EngineMetrics) -> Reading:
     Names match whole, counters with and without "_total"; histograms and summaries are never taken for counters, nor are their parts or the
     "_created" gauges. Values that are no finite numbers are left out. Whatever the bytes are, there is a reading; it may be empty.
     """
+    began_s = time.thread_time()
     text = page[:PAGE_LIMIT_BYTES].decode("utf-8", "replace") if isinstance(page, bytes) else page[:PAGE_LIMIT_BYTES]
     offered, refused = _samples(text, metrics)
     starts = offered.pop(_START_TIME, {})
@@ -62,7 +66,8 @@ def read_exposition(page: bytes | str, metrics: EngineMetrics) -> Reading:
         values = _values(alias, offered, refused, metrics.one_rank)
         if values:
             series[alias.canonical] = series.get(alias.canonical, {}) | values
-    return Reading(series=series, process_start_s=next(iter(starts.values())) if len(starts) == 1 else None)
+    start_s = next(iter(starts.values())) if len(starts) == 1 else None
+    return Reading(series=series, process_start_s=start_s, cpu_s=time.thread_time() - began_s)
 
 
 def engine_window(readings: Iterable[Reading]) -> EngineWindow:

@@ -48,6 +48,8 @@ class PrometheusSampler:
     """One sample at a time."""
 
     counters: CounterReader
+    cpu_s: float = 0.0
+    """CPU seconds that reading the pages took in threads."""
     _misses: int = 0
 
     async def sample(self) -> Sequence[Sample]:
@@ -63,6 +65,7 @@ class PrometheusSampler:
                 failure = error
             else:
                 self._misses = 0
+                self.cpu_s += reading.cpu_s
                 return samples_of(reading, time.monotonic_ns())
         self._misses += 1
         if self._misses >= MISSES_LIMIT:

@@ -1,4 +1,4 @@
-"""A PATH on which nothing but the stand-ins of a test lies."""
+"""A machine whose only tools are the stand-ins of a test, and a load during which a collector samples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from ixbench.api.engine import CollectorTarget
 from ixbench.run.sampling import sampling
+from ixbench_plugins.hardware import tools as tools_module
 
 
 @pytest.fixture
@@ -14,6 +15,7 @@ def tools(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(tools_module, "ROCM_BIN", folder)
     return folder
 
 

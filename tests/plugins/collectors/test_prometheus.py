@@ -68,3 +68,10 @@ async def test_a_page_that_never_comes_is_given_up(monkeypatch):
             await sampler.sample()
         with pytest.raises(IxbenchError, match=f"{MISSES_LIMIT} times in a row"):
             await sampler.sample()
+
+
+async def test_what_reading_the_pages_took_is_told():
+    async with PrometheusCollector().open(target(Page(Reading(series=READING.series, cpu_s=0.25)))) as sampler:
+        await sampler.sample()
+        await sampler.sample()
+        assert sampler.cpu_s == 0.5
