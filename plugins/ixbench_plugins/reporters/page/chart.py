@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ixbench.api.report import LadderRung
-    from ixbench_plugins.reporters.page.picture import Picture, PicturePoint, State, Style
+    from ixbench_plugins.reporters.page.picture import Picture, PictureCurve, PicturePoint, State, Style
     from ixbench_plugins.reporters.page.trace import Piece, Traces
 
 COLOURS = 8
@@ -187,7 +187,7 @@ def _draw(picture: Picture, points: Sequence[PicturePoint], traces: Traces | Non
     )
 
 
-_ORDER: dict[State, int] = {"superseded": 0, "invalid": 1, "beaten": 2, "frontier": 3}
+_ORDER: dict[State, int] = {"superseded": 0, "invalid": 1, "beaten": 2, "unread": 3, "frontier": 3}
 """What is drawn later lies above."""
 
 
@@ -270,8 +270,12 @@ def _path(piece: Piece, x: Scale, y: Scale, *, stairs: bool) -> str:
     for (_, before), (across, down) in pairwise(places):
         if not stairs:
             text.append(f"L{across} {down}")
-        else:
-            text.append(f"H{across}" if before == down else f"V{down}H{across}")
+            continue
+        if before != down:
+            text.append(f"V{down}")
+        elif text[-1].startswith("H"):
+            text.pop()
+        text.append(f"H{across}")
     return "".join(text)
 
 
@@ -333,7 +337,7 @@ def legend(picture: Picture) -> list[LegendEntry]:
     entries = [
         LegendEntry(
             label=curve.label,
-            detail=f"{_count(curve.points, 'point')}, {curve.knots} on its frontier{'' if curve.in_scope else ', out of scope'}",
+            detail=_curve_words(curve, picture),
             path=shape(place % SHAPES, 5.5),
             core=core(5.5) if curve.style == "imported" else "",
             colour=place % COLOURS,
@@ -368,6 +372,11 @@ def legend(picture: Picture) -> list[LegendEntry]:
     if any(point.style == "imported" for point in drawn):
         entries.append(LegendEntry(label="with a light core: IMPORTED", path=shape(0, 5.5), core=core(5.5), style="imported"))
     return entries
+
+
+def _curve_words(curve: PictureCurve, picture: Picture) -> str:
+    frontier = f", {curve.knots} on its frontier" if picture.per_gpu else ""
+    return f"{_count(curve.points, 'point')}{frontier}{'' if curve.in_scope else ', out of scope'}"
 
 
 def _policy(picture: Picture) -> str:

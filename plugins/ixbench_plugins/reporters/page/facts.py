@@ -36,8 +36,8 @@ IMPORTED_NOTE = (
 )
 _MILLION = 1e6
 
-LADDER_HEADERS = ("Speed per user", "tok/s/GPU", "$/1M total tokens", "Engine", "Precision", "Status", "Remarks", "Points")
-COST_HEADERS = ("Tier", "$/GPU-hour", "$/1M total tokens", "$/1M computed tokens", "$/1M output tokens", "Tokens per $", "Price as of")
+LADDER_HEADERS = ("Speed per user", "tok/s/GPU", "$/1M total", "Engine", "Precision", "Status", "Remarks", "Points")
+COST_HEADERS = ("Tier", "$/GPU-hour", "$/1M total", "$/1M computed", "$/1M output", "Tokens per $", "Price as of")
 POINT_HEADERS = ("Point", "Curve", "Load", "tok/s/user", "tok/s/GPU", "TTFT p50", "TPOT p50", "Place", "Verdict")
 INTERVAL_HEADERS = ("Point", "tok/s/user", "tok/s/GPU", "TTFT p50", "TPOT p50", "Sessions")
 SERVER_HEADER = "tok/s, whole server"
@@ -368,9 +368,11 @@ def thin_note(numbers: Numbers) -> Iterator[str]:
         yield THIN_NOTE
 
 
-def subtitle(numbers: Numbers) -> str:
-    """Return the work that was done, and by how many GPUs."""
+def subtitle(numbers: Numbers) -> tuple[str, ...]:
+    """Return the work that was done, by how many GPUs, and when."""
     workloads = dict.fromkeys(workload_name(point.identity) for point in numbers.points)
-    gpus = dict.fromkeys(f"{point.identity.gpus} GPUs" for point in numbers.points if point.identity.gpus)
+    gpus = dict.fromkeys(
+        f"{point.identity.gpus} GPU{'s' if point.identity.gpus > 1 else ''}" for point in numbers.points if point.identity.gpus
+    )
     dates = run_dates(numbers.ladder)
-    return " · ".join([*workloads, *gpus, *([] if dates == MISSING else [dates])])
+    return (*workloads, *gpus, *(() if dates == MISSING else (dates,)))

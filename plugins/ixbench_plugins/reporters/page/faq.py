@@ -8,7 +8,7 @@ from ixbench.api.report import format_rate, pct_faster
 from ixbench_plugins.reporters.page.facts import costs_words, run_dates
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Question
-from ixbench_plugins.reporters.words import interval_rate, read
+from ixbench_plugins.reporters.words import headline, interval_rate, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,9 @@ def _fastest(numbers: Numbers) -> str:
     other = rung.runner_up
     if other is None:
         return f"{words} No other curve was read there."
-    rival = engine_name(other.engine) if other.engine != rung.engine else f"another curve of {engine_name(other.engine)} ({other.curve})"
+    labels = {curve.curve.key: curve.label for curve in numbers.picture.curves}
+    alike = other.engine == rung.engine
+    winner, rival = (labels[rung.curve or ""], labels[other.curve]) if alike else (engine_name(rung.engine), engine_name(other.engine))
     rate = f"{format_rate(other.tok_s_gpu)} tok/s/GPU"
     if other.distinguishable is False:
         return f"{words} It cannot be told apart from {rival} with {rate}: their repeats scatter by more than they differ."
@@ -47,7 +49,7 @@ def _fastest(numbers: Numbers) -> str:
     percent = pct_faster(rung.tok_s_gpu, other.tok_s_gpu)
     if percent < 0:
         return f"{words} {rival} has {rate}; the policy {ladder.policy} does not take the highest rate."
-    ahead = f"{engine_name(rung.engine)} is {percent} % faster" if percent else "they are less than 1 % apart"
+    ahead = f"{winner} is {percent} % faster" if percent else "they are less than 1 % apart"
     return f"{words} Next comes {rival} with {rate}: {ahead}.{apart}"
 
 
@@ -55,7 +57,8 @@ def _cost(numbers: Numbers) -> str:
     words = costs_words(numbers).strip()
     if not words:
         return f"No cost can be told. {numbers.costs.reason or 'No price is known.'}"
-    return f"At {numbers.target}: {words} Prices are those of book {numbers.costs.tiers[0].book}{_as_of(numbers)}."
+    engine = engine_name(numbers.costs.engine or "")
+    return f"{words} That is at {numbers.target} with {engine}. Prices are those of book {numbers.costs.tiers[0].book}{_as_of(numbers)}."
 
 
 def _as_of(numbers: Numbers) -> str:
@@ -66,7 +69,7 @@ def _as_of(numbers: Numbers) -> str:
 def _peak(numbers: Numbers) -> str:
     peak = numbers.ladder.peak
     if peak is None:
-        return "No rate per GPU is known."
+        return f"No rate per GPU is known. {headline(numbers.ladder)}"
     return (
         f"{format_rate(peak.tok_s_gpu)} tok/s/GPU with {engine_name(peak.engine)} ({peak.point}), "
         f"where a user gets {format_rate(peak.tok_s_user)} tok/s. It is the highest rate of all points, whatever its speed."

@@ -27,7 +27,7 @@ def _page(page: Page) -> Iterator[str]:
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield from (f"## {escape(section.title)}", "", escape(section.subtitle), "")
+    yield from (f"## {escape(section.title)}", "", escape(", ".join(section.subtitle)), "")
     for warning in section.warnings:
         yield from (f"> {escape(warning)}", "")
     yield from (f"**{escape(section.answer)}**", "")

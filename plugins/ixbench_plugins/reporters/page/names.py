@@ -42,7 +42,7 @@ def workload_name(identity: PointIdentity) -> str:
 def hardware_name(hardware: str | None, run: RunView) -> str:
     """Return a SKU in print: as the hardware book that the run used has it."""
     if hardware is None:
-        return "hardware not known"
+        return "unknown hardware"
     return run.sku.name if run.sku is not None and run.sku.sku == hardware else hardware.upper()
 
 

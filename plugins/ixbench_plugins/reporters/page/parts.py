@@ -80,7 +80,8 @@ class Section:
 
     anchor: str
     heading: str
-    subtitle: str
+    subtitle: tuple[str, ...]
+    """The work, the GPUs and the dates."""
     marks: tuple[str, ...]
     """SIMULATED, IMPORTED: what numbers here are beside measured."""
     warnings: tuple[str, ...]

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from ixbench.api.report import Ladder, LadderCurve, RunView
     from ixbench_plugins.reporters.page.groups import Group
 
-State = Literal["frontier", "beaten", "superseded", "invalid"]
+State = Literal["frontier", "beaten", "unread", "superseded", "invalid"]
 STATES: dict[State, str] = {
     "frontier": "on its frontier",
     "beaten": "beaten by another point of its curve",
+    "unread": "on no frontier: its speed or its rate per GPU is not known",
     "superseded": "superseded by a newer run",
     "invalid": "not counted",
 }
@@ -124,7 +125,7 @@ def picture_of(group: Group, ladder: Ladder, everything: Ladder) -> Picture:
     for row in point_rows(group.runs):
         place, knot = on_curve.get((row.run.id, row.point.id), (None, False))
         rate = row.number("throughput_tok_s_gpu", "total") if per_gpu else row.number("throughput_tok_s", "total")
-        state: State = "frontier" if knot else "beaten" if place is not None else "superseded" if row.point.usable else "invalid"
+        state = _state(row, place, knot=knot, rated=per_gpu and rate is not None and row.speed(ladder.axis) is not None)
         points.append(
             PicturePoint(
                 name=f"{row.run.id}/{row.point.id}" if several else row.point.id,
@@ -137,6 +138,16 @@ def picture_of(group: Group, ladder: Ladder, everything: Ladder) -> Picture:
             )
         )
     return Picture(ladder=ladder, curves=curves, points=tuple(points), per_gpu=per_gpu)
+
+
+def _state(row: PointRow, place: int | None, *, knot: bool, rated: bool) -> State:
+    if not row.point.usable:
+        return "invalid"
+    if place is None:
+        return "superseded"
+    if not rated:
+        return "unread"
+    return "frontier" if knot else "beaten"
 
 
 def curve_labels(curves: Sequence[LadderCurve]) -> list[str]:

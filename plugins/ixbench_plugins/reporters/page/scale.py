@@ -61,6 +61,7 @@ class Scale:
         """Return round values on the axis, rising: about `most` of them, never more."""
         if not self.logarithmic:
             return _linear_ticks(self.high, most)
+        found: list[float] = []
         for multiples in _LOG_STEPS:
             found = [tick for tick in _log_ticks(self.low, self.high, multiples) if self.holds(tick)]
             if len(found) <= most:
