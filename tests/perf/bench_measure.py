@@ -13,15 +13,18 @@ import sys
 import tempfile
 import time
 from array import array
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ixbench.measure.definition import in_order_of_send
+from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.tools import TOOLS, read_as
 from ixbench.measure.verdict import judge
+from ixbench.model.point import Load
 from ixbench.model.record import CHUNK_KINDS, Chunks
 from ixbench.model.secrets import Redactor
 from ixbench.store.point import PointWriter, read_point_records
@@ -32,6 +35,7 @@ from ixbench_plugins.metrics import METRICS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+T = TypeVar("T")
 REDUCE = "--reduce"
 IN_FLIGHT = 256
 
@@ -63,7 +67,7 @@ def write_folder(folder: Path, requests: int, chunks: int) -> None:
         writer.flush()
 
 
-def timed(what: str, work: Callable[[], object]) -> object:
+def timed(what: str, work: Callable[[], T]) -> T:
     """Print the CPU and wall seconds of the work, and the most memory so far."""
     cpu, wall = time.process_time(), time.perf_counter()
     found = work()
@@ -77,9 +81,11 @@ def reduce_folder(folder: Path) -> None:
 
     def everything() -> None:
         records = timed("read the records", lambda: in_order_of_send(read_point_records(folder)))
-        measurement = sample_measurement(records, gpus=8)
+        load = Load(concurrency=IN_FLIGHT)
+        measurement = sample_measurement(records, gpus=8, load=load, goodput={"ttft": 0.5, "tpot": 0.025})
         metrics = timed(f"measure ({len(METRICS)} metrics)", lambda: measure(measurement, METRICS))
         timed(f"judge ({len(CHECKS)} checks)", lambda: judge(measurement, metrics, CHECKS, {}))
+        timed("intervals", lambda: intervals_of(measurement, "point"))
         timed("accounting and axis", lambda: (accounting(measurement), axis_of(metrics, "p90")))
 
     timed("all of it", everything)
@@ -94,7 +100,7 @@ def main(requests: int = 100_000, chunks: int = 1_000) -> None:
         subprocess.run([sys.executable, __file__, REDUCE, str(folder)], check=True)
     rows = [sample_record(f"r{number}", chunks=128) for number in range(1000)]
     for tool in TOOLS:
-        timed(f"as {tool}, 1000 requests x 128 chunks", lambda tool=tool: [read_as(tool, row) for row in rows])
+        timed(f"as {tool}, 1000 requests x 128 chunks", partial(list, map(partial(read_as, tool), rows)))
 
 
 if __name__ == "__main__":
