@@ -71,6 +71,7 @@ def read_agentic(document: Mapping[str, Any], context: ImportContext) -> Row:
         gpus=gpus,
         parallel=parallel,
         numbers={key: value for key, value in numbers.items() if key in NUMBERS},
+        system_rates=_system_rates(throughput, metrics),
         duration_s=number(throughput.get("duration_seconds")),
         requests=requests,
         ok=ok,
@@ -78,7 +79,7 @@ def read_agentic(document: Mapping[str, Any], context: ImportContext) -> Row:
         warmup=warmup,
         tokens={role: found for role, found in counts.items() if found},
         date=date_of(document.get("date")) or context.date,
-        facts=facts_of(document, (*FACTS, *KEPT, *LATER)) | kept,
+        facts=facts_of(document, (*FACTS, *KEPT, *LATER, *COUNTS)) | kept,
         extra=extra,
         dropped=dropped,
     )
@@ -107,6 +108,12 @@ def flatten(metrics: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, 
         put(name, table(server.get("tokens")).get(key))
     put("total_requests_completed", table(server.get("tokens")).get("requests_completed"))
     return flat
+
+
+def _system_rates(throughput: Mapping[str, Any], metrics: Mapping[str, Any]) -> dict[str, float]:
+    rates = {kind: number(table(throughput.get(kind)).get("tokens_per_second")) for kind in ("total", "input", "output")}
+    rates["requests"] = number(table(metrics.get("qps")).get("mean"))
+    return {kind: rate for kind, rate in rates.items() if rate is not None}
 
 
 def _gpus(document: Mapping[str, Any], *, disaggregated: bool) -> tuple[dict[str, dict[str, Any]], int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.report import Fault, ImportedFile, Importer, InputError, RefusedRow
@@ -11,10 +12,11 @@ from ixbench_plugins.importers.agentic import read_agentic
 from ixbench_plugins.importers.detect import API, RAW, V1, V2, V3, schema_of
 from ixbench_plugins.importers.document import read_document
 from ixbench_plugins.importers.errors import RowError
-from ixbench_plugins.importers.flat import read_api, read_fixed
+from ixbench_plugins.importers.flat import date_of, read_api, read_fixed
+from ixbench_plugins.importers.names import model_key
 from ixbench_plugins.importers.point import Taken, named, point_of
 from ixbench_plugins.importers.raw_client import read_raw
-from ixbench_plugins.importers.values import text
+from ixbench_plugins.importers.values import table, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,9 +106,27 @@ def read_row(document: Any, context: ImportContext) -> Row:  # noqa: ANN401 - a 
         row = read_api(document, context)
     else:
         row = read_fixed(document, schema, context)
+    row = _with_extras(row)
     if row.ok == 0:
         raise RowError("no_success", "no request succeeded")
     return row
+
+
+def _with_extras(row: Row) -> Row:
+    """Return a row with what ixbench itself wrote beside its keys when it exported it."""
+    extras = table(row.facts.get("ixbench"))
+    if not extras:
+        return row
+    model, started, offload = text(extras.get("model")), text(extras.get("started")), text(extras.get("kv_offload"))
+    return replace(
+        row,
+        model=model if model and model_key(model) == model_key(row.model) else row.model,
+        requests=whole(extras.get("requests")) if row.requests is None else row.requests,
+        ok=whole(extras.get("ok")) if row.ok is None else row.ok,
+        kv_offload=row.kv_offload if row.agentic or not offload else "off" if offload == "off" else "on",
+        date=row.date or date_of(started),
+        started=row.started or started,
+    )
 
 
 def title_of(rows: Sequence[Row], context: ImportContext) -> str:

@@ -189,9 +189,12 @@ def _rates_per_gpu(row: Row) -> tuple[Metrics, list[str]]:
         on_system = (None, None)
     rates: dict[str, MetricValue] = {"total": total, "input": on_system[0], "output": on_system[1], "computed": None}
     metrics["throughput_tok_s_gpu"] = rates
+    told_of_system: dict[str, MetricValue] = {kind: rate for kind, rate in row.system_rates.items() if kind in rates}
     if row.gpus:
-        metrics["throughput_tok_s"] = {kind: None if rate is None else rate * row.gpus for kind, rate in rates.items()}
-    if row.duration_s and row.ok:
+        metrics["throughput_tok_s"] = {kind: None if rate is None else rate * row.gpus for kind, rate in rates.items()} | told_of_system
+    if "requests" in row.system_rates:
+        metrics["requests_per_s"] = row.system_rates["requests"]
+    elif row.duration_s and row.ok:
         metrics["requests_per_s"] = row.ok / row.duration_s
     return metrics, warnings
 

@@ -64,6 +64,8 @@ class Row:
     """Sizes by role, or under "all" those of a single pool; `gpus` of a role is its number of GPUs."""
     numbers: Mapping[str, float]
     """By flat key: `median_ttft`, `tput_per_gpu`, `num_requests_total`; seconds, tok/s, watts."""
+    system_rates: Mapping[str, float] = field(default_factory=dict)
+    """Rates of the whole system in tok/s, by kind, and "requests" a second, where the row tells them apart from those per GPU."""
     duration_s: float | None = None
     requests: int | None = None
     """Of the measured phase; None = not told."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ixbench_plugins.reporters.console import ConsoleReporter
 from ixbench_plugins.reporters.cost import CostReporter
 from ixbench_plugins.reporters.definitions import DefinitionsReporter
+from ixbench_plugins.reporters.inferencex import InferencexReporter
 from ixbench_plugins.reporters.ladder import LadderReporter
 from ixbench_plugins.reporters.page import PageReporter
 from ixbench_plugins.reporters.table import TableReporter
@@ -21,4 +22,5 @@ REPORTERS: tuple[Reporter[Any], ...] = (
     TableReporter(),
     PageReporter(),
     DefinitionsReporter(),
+    InferencexReporter(),
 )

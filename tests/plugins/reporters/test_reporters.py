@@ -126,7 +126,7 @@ def render(*runs, **options) -> dict[str, str]:
         chosen = reporter.Options(**options.get(reporter.name, {}))
         for artifact in reporter.render(runs, chosen):
             assert artifact.name.startswith(f"{reporter.name}.")
-            assert artifact.show == (artifact.name in {"console.txt", "definitions.txt"})
+            assert artifact.show == (artifact.name in {"console.txt", "definitions.txt", "inferencex.txt"})
             found[artifact.name] = artifact.content
     return found
 
@@ -158,7 +158,7 @@ def test_each_rung_names_the_settings_that_won_it():
 
 
 def test_the_files_are_those_of_the_reporters():
-    assert [name for name in render(usual()) if not name.startswith("definitions")] == [
+    assert [name for name in render(usual()) if not name.startswith(("definitions", "inferencex"))] == [
         "console.txt",
         "ladder.md",
         "ladder.json",
@@ -393,7 +393,7 @@ def test_two_runs_share_a_ladder_and_name_their_points_by_run():
 def test_runs_of_different_work_share_no_ladder_but_a_table():
     other = replace(sample_run(sample_point("vllm-c8", speed_tok_s_user=70, rate_tok_s_gpu=4000, model="other")), id="other")
     for reporter in REPORTERS:
-        if reporter.name in {"table", "page", "definitions"}:
+        if reporter.name in {"table", "page", "definitions", "inferencex"}:
             assert list(reporter.render([usual(), other], reporter.Options()))
         else:
             with pytest.raises(InputError, match="cannot share a ladder"):
