@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ixbench.model.run import RunView
 
 CURVES = 20
-ENGINES = ("vllm", "atom", "sglang", "trtllm", "llamacpp")
+ENGINES = ("vllm", "atom", "sglang", "trt", "llamacpp")
 OFFLOADS = ("off", "simple", "lmcache", "mooncake")
 ARGV = ["vllm", "serve", "acme/Model-7B", *(word for number in range(30) for word in (f"--flag-{number}", f"value {number}"))]
 

@@ -276,7 +276,8 @@ def _path(piece: Piece, x: Scale, y: Scale, *, stairs: bool) -> str:
         elif text[-1].startswith("H"):
             text.pop()
         text.append(f"H{across}")
-    return "".join(text)
+    # Of one place alone a round cap makes a dot.
+    return "".join(text) if len(text) > 1 else f"{text[0]}h0"
 
 
 def _rungs(picture: Picture, x: Scale, y: Scale) -> list[RungMark]:

@@ -101,13 +101,13 @@ def _power(point: PointResult) -> float | None:
 
 def _missing(point: PointResult) -> str:
     """Return why a point has no measured energy."""
+    if point.energy is not None and point.energy.reasons:
+        return " ".join(reason.text for reason in point.energy.reasons)
     if point.evidence == "simulated":
         return "Simulated points take no power."
     if point.origin == "imported":
         return "The imported file holds no power that can be used."
-    if point.energy is None:
-        return "The power of no GPU was read."
-    return " ".join(reason.text for reason in point.energy.reasons) or "The points do not tell."
+    return "The power of no GPU was read."
 
 
 def _all_in_kw(numbers: Numbers) -> float | None:

@@ -22,12 +22,14 @@ def _page(page: Page) -> Iterator[str]:
     for sentence in page.unfinished:
         yield from (escape(sentence), "")
     for section in page.sections:
+        # A part alone under the page's own title needs no second one.
+        yield from (("", f"## {escape(section.title)}", "") if section.title != page.marked_title else ())
         yield from _section(section)
     yield from ("", f"Made by {escape(page.made_with)}. The same with the chart: page.html.")
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield from (f"## {escape(section.title)}", "", escape(", ".join(section.subtitle)), "")
+    yield from (escape(", ".join(section.subtitle)), "")
     for warning in section.warnings:
         yield from (f"> {escape(warning)}", "")
     yield from (f"**{escape(section.answer)}**", "")

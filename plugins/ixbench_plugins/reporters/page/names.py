@@ -9,10 +9,14 @@ if TYPE_CHECKING:
 
 ENGINES = {
     "atom": "ATOM",
-    "dynamo": "Dynamo",
+    "dynamo-sglang": "Dynamo SGLang",
+    "dynamo-trt": "Dynamo TensorRT-LLM",
+    "dynamo-vllm": "Dynamo vLLM",
     "llamacpp": "llama.cpp",
+    "mooncake-atom": "Mooncake ATOM",
+    "mori-sglang": "MoRI SGLang",
     "sglang": "SGLang",
-    "trtllm": "TensorRT-LLM",
+    "trt": "TensorRT-LLM",
     "vllm": "vLLM",
 }
 """An engine that is not here is called as its adapter is."""
@@ -63,6 +67,8 @@ def configuration(point: PointResult) -> str:
         # One pipeline stage and one replica are what everybody expects.
         " ".join(f"{name}{size}" for name, size in sizes if size is not None and (size > 1 or name == "TP")),
         "EP" if identity.expert_parallel else "",
+        "disaggregated" if identity.disaggregated else "",
+        "several nodes" if identity.multinode else "",
         speculation(identity.spec_method) or "",
         f"KV offload {identity.kv_offload}" if identity.kv_offload not in _NO_METHOD else "",
         *(f"{name} = {value}" for name, value in identity.settings.items()),

@@ -170,6 +170,8 @@ def _parts(curve: LadderCurve) -> tuple[str, ...]:
         "no KV offload" if identity.kv_offload == "off" else f"KV offload {identity.kv_offload}",
         "" if identity.agentic else speculation(identity.spec_method) or "not speculative",
         f"{identity.input_tokens}/{identity.output_tokens} tokens" if identity.input_tokens or identity.output_tokens else "",
+        "disaggregated" if identity.disaggregated else "one pool",
+        "several nodes" if identity.multinode else "one node",
         f"prepared {identity.prepared}" if identity.prepared else "",
         curve.evidence,
         curve.origin if curve.origin == "imported" else "",

@@ -45,19 +45,18 @@ def traces_of(picture: Picture, x: Scale) -> Traces:
     stairs = ladder.interpolation == "step"
     curves = tuple(tuple(_curve(drawn.curve.readable, ladder.interpolation, x)) for drawn in picture.curves)
     competing = [curve.readable for curve in ladder.curves]
-    # Where curves begin and end the ladder may jump; of stairs every step is such a place.
-    places = [
-        speed
-        for curve in competing
-        for frontier in curve.frontiers
-        if frontier.x
-        for speed in (frontier.x if stairs else (frontier.x[0], frontier.x[-1]))
-    ]
+    # Where curves begin and end the ladder may jump; of stairs every step is such a place. A curve of one point answers at that very
+    # speed alone: a dot, and no spike in the line.
+    frontiers = [frontier.x for curve in competing for frontier in curve.frontiers if frontier.x]
+    places = [speed for x_knots in frontiers if len(x_knots) > 1 for speed in (x_knots if stairs else (x_knots[0], x_knots[-1]))]
+    dots = sorted({x_knots[0] for x_knots in frontiers if len(x_knots) == 1})
 
     def best(speed: float) -> float | None:
         return _rate(select(competing, speed, policy=ladder.policy, mode=ladder.interpolation, scope=ladder.scope))
 
-    return Traces(curves=curves, ladder=tuple(_pieces(best, places, x)), stairs=stairs)
+    line = tuple(_pieces(best, places, x))
+    alone = tuple(((speed, rate),) for speed in dots if (rate := best(speed)) is not None)
+    return Traces(curves=curves, ladder=(*line, *alone), stairs=stairs)
 
 
 def _curve(curve: Curve, mode: Interpolation, x: Scale) -> Iterable[Piece]:

@@ -226,4 +226,12 @@ def test_curves_are_called_by_what_tells_them_apart():
     assert labels({}, {"engine": "atom"}) == ["vLLM fp4", "ATOM fp4"]
     assert labels({}, {"kv_offload": "lmcache"}) == ["vLLM fp4, no KV offload", "vLLM fp4, KV offload lmcache"]
     assert labels({}, {"spec_method": "mtp"}) == ["vLLM fp4, not speculative", "vLLM fp4, speculative (mtp)"]
+    assert labels({}, {"disaggregated": True}) == ["vLLM fp4, one pool", "vLLM fp4, disaggregated"]
     assert labels({"precision": "fp8"}, {"prepared": "abc"}) == ["vLLM fp8", "vLLM fp4, prepared abc"]
+
+
+def test_a_curve_of_one_point_is_a_dot_and_no_spike_in_the_ladders_line():
+    lone = sample_point("trt-c8", speed_tok_s_user=70, rate_tok_s_gpu=9000, engine="trt")
+    bands = wide(sample_run(*steep().points, lone)).band
+    assert [band.endswith("h0") for band in bands] == [False, True]
+    assert bands[0] == wide(sample_run(*steep().points, replace(lone, verdict=too_short(5)))).band[0]
