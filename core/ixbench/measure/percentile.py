@@ -57,7 +57,11 @@ def _at(ordered: Floats | _SortedNs, p: float, rule: Rule = "linear") -> float:
     count = len(ordered)
     if rule == "nearest":
         return float(ordered[max(math.ceil(round(count * p / 100, _DIGITS)), 1) - 1])
-    index = round((count - 1) * p / 100, _DIGITS)
+    index = (count - 1) * p / 100
+    # Only a whole position is meant exactly; to round any other would move its value by a part of the gap that it lies in.
+    whole = round(index)
+    if round(index - whole, _DIGITS) == 0:
+        index = whole
     below = math.floor(index)
     share = index - below
     low = float(ordered[below])

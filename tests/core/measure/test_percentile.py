@@ -50,9 +50,18 @@ def test_an_unknown_rule_is_refused():
 
 @given(st.lists(finite, min_size=1, max_size=60), st.floats(min_value=0, max_value=100))
 def test_linear_agrees_with_numpy(values, p):
-    # Positions are rounded to nine decimals, which moves a value by as much of the gap that it lies in.
+    # A position within nine decimals of a whole one is taken for it, which moves a value by as much of the gap that it lies in.
     most = 1e-9 * (max(values) - min(values))
     assert percentile(values, p) == pytest.approx(float(np.percentile(values, p)), rel=1e-6, abs=1e-6 + most)
+
+
+def test_a_position_between_two_values_is_not_rounded():
+    assert percentile([0, 2000], 0.00390625) == 0.078125, "all of it is exact in binary"
+
+
+def test_a_whole_position_that_binary_cannot_hold_takes_its_value():
+    assert 250 * 64.4 / 100 > 161
+    assert percentile([0.0] * 162 + [math.inf] * 89, 64.4) == 0, "it does not touch the failures"
 
 
 @given(st.lists(finite, min_size=1, max_size=60), st.floats(min_value=0, max_value=100), st.floats(min_value=0, max_value=100))
