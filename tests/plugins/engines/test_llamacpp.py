@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
 from ixbench.launch.ports import is_listening, lease_ports
 from ixbench_plugins.engines.llamacpp import serve
-from ixbench_plugins.engines.llamacpp.adapter import LlamaCppAdapter
+from ixbench_plugins.engines.llamacpp.adapter import RESERVED, LlamaCppAdapter
 from ixbench_plugins.engines.llamacpp.options import LlamaCppOptions
 from ixbench_plugins.engines.llamacpp.signatures import LLAMACPP_SIGNATURES
 from ixbench_plugins.runtimes.process import ProcessRuntime
@@ -87,6 +88,40 @@ def test_settings_without_effect_and_users_without_slots_are_told():
     assert codes(options={"tiny_layers": 2}) == []
     assert codes(options={"tiny_layers": 2}, model=ModelSpec(id="m", label="m", path="/m.gguf")) == ["tiny_unused"]
     assert codes(gpu_indices=(0,)) == ["gpus_unused"]
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ({"--port": 80}, "args: --port can't be set here; ixbench chooses a free port"),
+        ({"--host": "0.0.0.0"}, "args: --host can't be set here; the server listens on 127.0.0.1 only"),
+        ({"--name": "m"}, "args: --name can't be set here; the served name is [model] id"),
+        ({"--model": "/m.gguf"}, "args: --model can't be set here; the model's file stands in [model] path"),
+        ({"slots": 2}, "args: 'slots' is no flag; write it with its dashes, '--slots'"),
+        ({"--n-gpu-layers": 1}, "args: the server of this package has no flag --n-gpu-layers; allowed: --batch-tokens, --context, "),
+        ({"--prompt-cache": True}, "args: the server of this package has no flag --prompt-cache; allowed: "),
+        ({"--no-prompt-cache": 1}, "args: --no-prompt-cache takes no value; write true, or false to leave it out"),
+        ({"--slots": "many"}, 'args: --slots takes a whole number, found "many"'),
+        ({"--slots": True}, "args: --slots takes a whole number, found true"),
+    ],
+)
+def test_args_that_the_server_would_refuse_or_ixbench_would_not_find_are_errors(args, told):
+    (finding,) = LlamaCppAdapter().validate(deployment(args=args))
+    assert finding.level == "error"
+    assert finding.text.startswith(told)
+
+
+def test_every_flag_of_the_server_is_known_or_reserved(capsys):
+    with pytest.raises(SystemExit):
+        serve.parse(["--help"])
+    flags = set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
+    assert {"--port", "--slots", "--batch-tokens"} <= flags
+    for flag in flags:
+        value = True if flag == "--no-prompt-cache" else 64
+        assert [finding.code for finding in LlamaCppAdapter().validate(deployment(args={flag: value}))] == (
+            ["reserved_flag"] if flag in RESERVED else []
+        ), flag
+    assert list(LlamaCppAdapter().validate(deployment(args={"--threads": False, "--slots": "2"}))) == []
 
 
 @asynccontextmanager

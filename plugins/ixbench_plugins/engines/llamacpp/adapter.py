@@ -5,12 +5,25 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, ClassVar
 
-from ixbench.api.engine import Capabilities, EngineAdapter, Finding, LaunchPlan, ProcessPlan, argv_of, flags_of, replace_flags, value_flag
+from ixbench.api.engine import (
+    Capabilities,
+    EngineAdapter,
+    Finding,
+    LaunchPlan,
+    ProcessPlan,
+    args_findings,
+    argv_of,
+    compact_json,
+    flags_of,
+    replace_flags,
+    value_flag,
+    whole_number,
+)
 from ixbench_plugins.engines.llamacpp.counters import LLAMACPP_METRICS
 from ixbench_plugins.engines.llamacpp.options import LlamaCppOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ixbench.api.engine import ArgValue, Deployment, Engine, EngineMetrics
 
@@ -19,6 +32,14 @@ TINY_NAME = "ixbench-tiny"
 _TINY = ("tiny_width", "tiny_layers", "tiny_seed")
 _RULES = tuple(value_flag(option, f"--{option}") for option in ("slots", "context", "threads"))
 _TINY_RULES = tuple(value_flag(option, f"--{option.replace('_', '-')}") for option in _TINY)
+RESERVED = {
+    "--host": "the server listens on 127.0.0.1 only",
+    "--port": "ixbench chooses a free port",
+    "--name": "the served name is [model] id",
+    "--model": "the model's file stands in [model] path",
+}
+FURTHER = {"--batch-tokens": int, "--no-prompt-cache": bool}
+"""Flags of the server beside those of options with a value, each with the type of its value."""
 
 
 class LlamaCppAdapter(EngineAdapter[LlamaCppOptions]):
@@ -31,6 +52,7 @@ class LlamaCppAdapter(EngineAdapter[LlamaCppOptions]):
     def validate(self, deployment: Deployment[LlamaCppOptions]) -> Iterable[Finding]:
         """Say which settings have no effect, and which loads wait for a slot."""
         options = deployment.options
+        yield from _wrong_args(deployment.args)
         if deployment.concurrency is not None and deployment.url is None and deployment.concurrency > options.slots:
             text = f"concurrency {deployment.concurrency} is more than slots = {options.slots}: requests will wait for a slot; raise slots"
             yield Finding(level="warning", code="more_users_than_slots", text=text)
@@ -93,6 +115,23 @@ class LlamaCppAdapter(EngineAdapter[LlamaCppOptions]):
             except PackageNotFoundError:
                 found["engine_version"] = None
         return found
+
+
+def _wrong_args(args: Mapping[str, ArgValue]) -> Iterator[Finding]:
+    """Yield what the server would refuse, or what would take it from where it is waited for."""
+    wrong = args_findings(args, reserved=RESERVED)
+    yield from wrong
+    if wrong:
+        return
+    own: dict[str, type] = {flag: int for rule in (*_RULES, *_TINY_RULES) for flag in rule.flags} | FURTHER
+    for flag, value in args.items():
+        if flag not in own:
+            text = f"args: the server of this package has no flag {flag}; allowed: {', '.join(sorted(own))}"
+            yield Finding(level="error", code="unknown_flag", text=text)
+        elif own[flag] is bool and not isinstance(value, bool):
+            yield Finding(level="error", code="flag_value", text=f"args: {flag} takes no value; write true, or false to leave it out")
+        elif own[flag] is int and value is not False and whole_number(value) is None:
+            yield Finding(level="error", code="flag_value", text=f"args: {flag} takes a whole number, found {compact_json(value)}")
 
 
 def _flags(deployment: Deployment[LlamaCppOptions], name: str) -> list[tuple[str, ArgValue]]:
