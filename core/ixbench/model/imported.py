@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ class ImportSource:
 
     def to_provenance(self) -> dict[str, object]:
         """Return the entry of `provenance`."""
-        return {IMPORT: asdict(self)}
+        return {IMPORT: {name: getattr(self, name) for name in _FIELDS}}  # not copied deeply: objects are large, and never change
 
 
-_FIELDS = {item.name for item in fields(ImportSource)}
+_FIELDS = tuple(item.name for item in fields(ImportSource))
 
 
 def import_source(point: PointResult) -> ImportSource | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -32,6 +33,7 @@ _QUERY_VALUE = re.compile(r"(?P<lead>[?&;])(?P<name>[\w.%-]+)=(?P<value>[^&;#\s\
 _AUTH_HEADER = re.compile(r"(?P<lead>\b(?:bearer|basic)\s+)(?P<value>[A-Za-z0-9._~+/=-]{8,})", re.IGNORECASE)
 
 
+@lru_cache(maxsize=4096)  # tables of one kind ask for the same few names again and again
 def is_secret_name(name: str) -> bool:
     """Say whether a variable, header, flag or key with this name holds a secret: one named like KEY, TOKEN, SECRET, PASSWORD or AUTH.
 

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 ENGINES = {
     "atom": "ATOM",
     "dynamo-sglang": "Dynamo SGLang",
-    "dynamo-trt": "Dynamo TensorRT-LLM",
+    "dynamo-trt": "Dynamo TRT-LLM",
     "dynamo-vllm": "Dynamo vLLM",
     "llamacpp": "llama.cpp",
     "mooncake-atom": "Mooncake ATOM",
     "mori-sglang": "MoRI SGLang",
     "sglang": "SGLang",
-    "trt": "TensorRT-LLM",
+    "trt": "TRT-LLM",
     "vllm": "vLLM",
 }
 """An engine that is not here is called as its adapter is."""
