@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import Finding, args_findings, gpu_findings, replaced_findings, visibility_findings
+from ixbench.api.engine import (
+    Finding,
+    args_findings,
+    gpu_findings,
+    number_findings,
+    numbers_by_option,
+    queue_findings,
+    replaced_findings,
+    visibility_findings,
+)
 from ixbench_atom.against_build import against_build
-from ixbench_atom.flags import ALIASES, RESERVED, TABLE, launch_flags
+from ixbench_atom.flags import ALIASES, NUMBERS, RESERVED, TABLE, launch_flags
 from ixbench_atom.offload import offload_findings
-from ixbench_atom.speculation import speculation_findings
+from ixbench_atom.speculation import MAX_NUM_SEQS, speculation_findings
 from ixbench_atom.variables import variable_findings
 
 if TYPE_CHECKING:
@@ -22,26 +31,45 @@ LARGEST_TENSOR_PARALLEL = 8
 
 def findings(deployment: Deployment[AtomOptions]) -> Iterator[Finding]:
     """Yield what is wrong, subject by subject."""
-    options, model = deployment.options, deployment.model
+    model = deployment.model
+    flags = launch_flags(deployment)
+    options = deployment.options.model_copy(update=numbers_by_option(flags, NUMBERS, ALIASES))
     if deployment.url is None and not (model.path or model.id):
         yield _error("no_model", "ATOM needs a model to serve; set [model] id or path")
     if deployment.url is None and model.revision and not model.path:
         text = f"ATOM has no flag that pins revision '{model.revision}' of a hub model; set [model] path to a folder of that revision"
         yield _error("revision_not_pinned", text)
     yield from args_findings(deployment.args, reserved=RESERVED, aliases=ALIASES)
-    yield from replaced_findings(TABLE, options, deployment.args, ALIASES)
+    yield from replaced_findings(TABLE, deployment.options, deployment.args, ALIASES)
+    yield from number_findings(deployment.args, NUMBERS.values(), ALIASES)
     yield from visibility_findings(deployment.env, deployment.gpu_indices)
     yield from gpu_findings(deployment, options.ranks)
     yield from _parallel(options)
+    yield from _queueing(deployment, options)
     yield from speculation_findings(options, model)
     if deployment.url is None:
-        yield from against_build(deployment, launch_flags(deployment))
+        yield from against_build(deployment, flags)
         yield from offload_findings(deployment)
+        offload = options.kv_offload
+        if offload is not None and offload.backend != "off" and options.ranks != deployment.options.ranks:
+            text = (
+                f"kv_offload is shared out to {deployment.options.ranks} ranks, and args make them {options.ranks}; "
+                "set the parallel sizes by options"
+            )
+            yield _error("kv_offload_share", text)
         yield from variable_findings(deployment)
 
 
 def _error(code: str, text: str) -> Finding:
     return Finding(level="error", code=code, text=text)
+
+
+def _queueing(deployment: Deployment[AtomOptions], options: AtomOptions) -> Iterator[Finding]:
+    engines = (options.data_parallel or 1) * ((options.tensor_parallel or 1) if options.dp_attention else 1)
+    if options.max_num_seqs is not None:
+        yield from queue_findings(deployment.concurrency, options.max_num_seqs, engines=engines)
+    elif deployment.url is None:
+        yield from queue_findings(deployment.concurrency, MAX_NUM_SEQS, engines=engines, source="ATOM's default of max_num_seqs")
 
 
 def _parallel(options: AtomOptions) -> Iterator[Finding]:

@@ -97,6 +97,16 @@ def _keep_alive(value: float, _options: AtomOptions) -> Flags:
     return [("--timeout-keep-alive", int(value))]
 
 
+NUMBERS = {
+    "tensor_parallel": "--tensor-parallel-size",
+    "pipeline_parallel": "--pipeline-parallel-size",
+    "data_parallel": "--data-parallel-size",
+    "prefill_context_parallel": "--prefill-context-parallel-size",
+    "decode_context_parallel": "--decode-context-parallel-size",
+    "max_num_seqs": "--max-num-seqs",
+}
+"""Whole numbers that rules count with, so that verbatim args are counted too."""
+
 VARIABLES = ("attention_backend", "load", "numa_bind", "mec_firmware")
 """Options that become variables alone; `environment.py` has them."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.engine import (
-    LOOPBACK,
     Capabilities,
     EngineAdapter,
     Fault,
@@ -16,15 +15,12 @@ from ixbench.api.engine import (
     argv_of,
     assigned_gpus,
     flags_by_key,
-    flags_of,
     load_recipes,
-    replace_flags,
 )
 from ixbench_vllm import profiler, provenance, reset
-from ixbench_vllm.builds import build_of
 from ixbench_vllm.environment import environment
 from ixbench_vllm.findings import findings
-from ixbench_vllm.flags import ALIASES, DETAILS, NAMING, STRICT, TABLE
+from ixbench_vllm.flags import launch_flags
 from ixbench_vllm.help_text import HELP_COMMAND, unknown_flags
 from ixbench_vllm.identity import identity
 from ixbench_vllm.metrics import METRICS
@@ -140,42 +136,11 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
         return await provenance.provenance(engine)
 
 
-def launch_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
-    """Return all flags: typed options, host and port, what ixbench adds, and the verbatim args put in."""
-    typed = [
-        *flags_of(NAMING, deployment.options),
-        ("--host", LOOPBACK),
-        ("--port", "{port:http}"),
-        *revision_flags(deployment),
-        *flags_of(TABLE, deployment.options),
-        *added_flags(deployment),
-    ]
-    return replace_flags(typed, deployment.args, ALIASES)
-
-
 def read_here(deployment: Deployment[VllmOptions]) -> tuple[str, ...]:
     """Return files and folders, beside the model's, that the server reads: those given by absolute paths."""
     spec = deployment.options.speculative
     given = (deployment.options.chat_template, spec.draft if spec is not None else None)
     return tuple(path for path in given if path is not None and path.startswith("/"))
-
-
-def added_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
-    """Return the flags that a launch gets beside what was asked for."""
-    if deployment.url is not None:
-        return []
-    found: list[tuple[str, ArgValue]] = []
-    if deployment.options.prompt_tokens_details is not False:
-        found.append((DETAILS, True))
-    if build_of(deployment).strict:
-        found.append((STRICT, True))
-    return found
-
-
-def revision_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
-    """Return the flag that pins a hub model; a local folder is what it is."""
-    model = deployment.model
-    return [("--revision", model.revision)] if model.revision and not model.path else []
 
 
 def served_model(flags: list[tuple[str, ArgValue]], *, default: str) -> str:

@@ -5,8 +5,17 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import Finding, args_findings, gpu_findings, replaced_findings, visibility_findings
-from ixbench_vllm.flags import ALIASES, NAMING, RESERVED, TABLE
+from ixbench.api.engine import (
+    Finding,
+    args_findings,
+    gpu_findings,
+    number_findings,
+    numbers_by_option,
+    queue_findings,
+    replaced_findings,
+    visibility_findings,
+)
+from ixbench_vllm.flags import ALIASES, NAMING, NUMBERS, RESERVED, TABLE, launch_flags
 from ixbench_vllm.help_text import listed_flags
 from ixbench_vllm.rocm import SIMPLE_OFFLOAD, environment_findings
 from ixbench_vllm.sidecars import GB, LMCACHE_RESERVED, MOONCAKE_RESERVED
@@ -21,25 +30,33 @@ if TYPE_CHECKING:
 def findings(deployment: Deployment[VllmOptions]) -> Iterator[Finding]:
     """Yield errors first found, then warnings and notes, subject by subject."""
     options = deployment.options
+    launched = options.model_copy(update=numbers_by_option(launch_flags(deployment), NUMBERS, ALIASES))
     if deployment.url is None and not (deployment.model.path or deployment.model.id):
         yield _error("no_model", "vLLM needs a model to serve; set [model] id or path")
     yield from args_findings(deployment.args, reserved=RESERVED, aliases=ALIASES)
     yield from replaced_findings((*NAMING, *TABLE), options, deployment.args, ALIASES)
+    yield from number_findings(deployment.args, NUMBERS.values(), ALIASES)
     yield from visibility_findings(deployment.env, deployment.gpu_indices)
-    yield from gpu_findings(deployment, options.ranks)
-    yield from _parallel(options)
+    yield from gpu_findings(deployment, launched.ranks)
+    yield from _parallel(launched)
+    yield from queue_findings(deployment.concurrency, launched.max_num_seqs, engines=launched.data_parallel or 1)
     if options.load_format == "dummy":
         yield _error("dummy_weights", "load_format 'dummy' makes up the weights, which never counts as a result; name the real format")
     if options.load_rate is not None and options.weights is None:
         yield _error("load_rate", "load_rate needs weights, the size of the model's files")
     if options.speculative is not None:
         yield from _speculative(options.speculative)
-        yield from _capture(options, options.speculative)
+        yield from _capture(launched, options.speculative)
     if options.sanity and options.speculative is not None and _synthetic(options.speculative):
         text = "sanity = true and synthetic acceptance exclude each other: the text is meaningless; remove one of them"
         yield _error("sanity_synthetic", text)
     if options.kv_offload is not None:
         yield from _kv_offload(options.kv_offload, options)
+        if options.kv_offload.backend != "off" and launched.ranks != options.ranks:
+            text = (
+                f"kv_offload is shared out to {options.ranks} ranks, and args make them {launched.ranks}; set the parallel sizes by options"
+            )
+            yield _error("kv_offload_share", text)
         if options.kv_offload.backend == "native" and SIMPLE_OFFLOAD in deployment.env and deployment.env[SIMPLE_OFFLOAD].value != "0":
             text = f"env {SIMPLE_OFFLOAD} swaps another connector in for kv_offload backend 'native'; remove it or use backend 'simple'"
             yield _error("kv_offload_swapped", text)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.engine import LOOPBACK, FlagRule, switch_flag, value_flag
+from ixbench.api.engine import LOOPBACK, FlagRule, flags_of, replace_flags, switch_flag, value_flag
+from ixbench_vllm.builds import build_of
 
 if TYPE_CHECKING:
-    from ixbench.api.engine import ArgValue
+    from ixbench.api.engine import ArgValue, Deployment
     from ixbench_vllm.options import Compilation, KvOffload, Speculative, VllmOptions
 
     Flags = list[tuple[str, ArgValue]]
@@ -169,3 +170,44 @@ ADDED = {
     STRICT: "a VLLM_ variable that this build does not read then ends the launch instead of changing nothing",
 }
 """Flags that ixbench adds of itself, each with its reason."""
+
+NUMBERS = {
+    "tensor_parallel": "--tensor-parallel-size",
+    "pipeline_parallel": "--pipeline-parallel-size",
+    "data_parallel": "--data-parallel-size",
+    "prefill_context_parallel": "--prefill-context-parallel-size",
+    "decode_context_parallel": "--decode-context-parallel-size",
+    "max_num_seqs": "--max-num-seqs",
+}
+"""Whole numbers that rules count with, so that verbatim args are counted too."""
+
+
+def launch_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
+    """Return all flags: typed options, host and port, what ixbench adds, and the verbatim args put in."""
+    typed = [
+        *flags_of(NAMING, deployment.options),
+        ("--host", LOOPBACK),
+        ("--port", "{port:http}"),
+        *revision_flags(deployment),
+        *flags_of(TABLE, deployment.options),
+        *added_flags(deployment),
+    ]
+    return replace_flags(typed, deployment.args, ALIASES)
+
+
+def added_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
+    """Return the flags that a launch gets beside what was asked for."""
+    if deployment.url is not None:
+        return []
+    found: list[tuple[str, ArgValue]] = []
+    if deployment.options.prompt_tokens_details is not False:
+        found.append((DETAILS, True))
+    if build_of(deployment).strict:
+        found.append((STRICT, True))
+    return found
+
+
+def revision_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:
+    """Return the flag that pins a hub model; a local folder is what it is."""
+    model = deployment.model
+    return [("--revision", model.revision)] if model.revision and not model.path else []

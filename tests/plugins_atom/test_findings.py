@@ -192,3 +192,88 @@ def test_an_arg_that_replaces_an_option_is_noted():
 def test_values_that_can_not_be_are_refused_on_reading(options, message):
     with pytest.raises(ValidationError, match=message):
         AtomOptions.model_validate(options)
+
+
+ONE_GPU = HardwareSpec(gpus=1)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"--tensor-parallel-size": 4},
+        {"--tensor_parallel_size": "4"},
+        {"-tp": 4},
+        {"-dp": 4},
+        {"--data-parallel-size": 4},
+        {"-pcp": 4},
+        {"--prefill-context-parallel-size": 4},
+        {"-tp": 2, "--data-parallel-size": 2},
+    ],
+)
+def test_parallel_sizes_in_args_count_as_gpus(args):
+    found = find(args=args, hardware=ONE_GPU)
+    text = "the parallel sizes need 4 GPUs, [hardware] gpus gives 1; lower one or raise the other"
+    assert found == [("error", "too_few_gpus", text)]
+    assert find(args=args, hardware=HardwareSpec(gpus=4)) == []
+
+
+@pytest.mark.parametrize("flag", ["-pp", "--pipeline-parallel-size"])
+def test_a_pipeline_in_args_counts_as_gpus(flag):
+    found = find(args={flag: 4}, hardware=ONE_GPU, options={"eager": True})
+    assert [code for _, code, _ in found] == ["too_few_gpus"]
+
+
+def test_args_over_a_parallel_option_are_what_counts():
+    found = find(options={"tensor_parallel": 1}, args={"-tp": 4}, hardware=ONE_GPU)
+    assert [(level, code) for level, code, _ in found] == [("note", "args_replace_option"), ("error", "too_few_gpus")]
+    removed = find(options={"tensor_parallel": 4}, args={"--tensor-parallel-size": False}, hardware=ONE_GPU)
+    assert [level for level, _, _ in removed] == ["note"]
+
+
+@pytest.mark.parametrize("value", ["four", 0, -1, True, [4], 2.5])
+def test_a_parallel_size_that_is_no_number(value):
+    ((level, code, text),) = find(args={"-tp": value}, hardware=ONE_GPU)
+    assert (level, code) == ("error", "not_a_number")
+    assert text.startswith("args: -tp = ")
+    assert text.endswith("allowed: a whole number above 0")
+
+
+def test_an_offload_is_not_shared_out_to_ranks_that_args_make():
+    options = {"kv_offload": {"backend": "lmcache", "host_memory": "64 GB"}}
+    found = find(options=options, args={"-tp": 4}, hardware=HardwareSpec(gpus=4))
+    assert [(level, code) for level, code, _ in found] == [("error", "kv_offload_share")]
+    assert find(options=options | {"tensor_parallel": 4}, hardware=HardwareSpec(gpus=4)) == []
+
+
+@pytest.mark.parametrize("given", [{"options": {"max_num_seqs": 20}}, {"args": {"--max_num_seqs": 20}}])
+def test_more_users_than_sequences_is_a_warning(given):
+    ((level, code, text),) = find(concurrency=50, **given)
+    assert (level, code) == ("warning", "queueing")
+    assert text == (
+        "concurrency 50 is more than the 20 sequences that max_num_seqs lets run at once: the other 30 wait in the engine's queue, and "
+        "latencies hold that wait; raise max_num_seqs or lower the concurrency"
+    )
+    assert find(concurrency=20, **given) == []
+    assert find(concurrency=None, **given) == []
+
+
+def test_data_parallel_ranks_share_the_users():
+    options = {"data_parallel": 4, "max_num_seqs": 20}
+    assert find(options=options, concurrency=80) == []
+    ((_, code, text),) = find(options=options, concurrency=81)
+    assert code == "queueing"
+    assert "80 (20 on each of 4 ranks) sequences" in text
+
+
+def test_attention_by_data_parallelism_shares_the_users_too():
+    options = {"tensor_parallel": 4, "dp_attention": True, "max_num_seqs": 20}
+    assert find(options=options, concurrency=80) == []
+    assert [code for _, code, _ in find(options=options, concurrency=81)] == ["queueing"]
+
+
+def test_atoms_own_default_of_sequences_counts():
+    ((level, code, text),) = find(concurrency=600)
+    assert (level, code) == ("warning", "queueing")
+    assert "the 512 sequences that ATOM's default of max_num_seqs lets run at once: the other 88 wait" in text
+    assert find(concurrency=512) == []
+    assert find(concurrency=600, url="http://127.0.0.1:1") == []

@@ -88,6 +88,45 @@ def whole_number(value: ArgValue | None) -> int | None:
     return int(value) if isinstance(value, int | str) and str(value).isdecimal() else None
 
 
+def numbers_by_option(flags: Iterable[Flag], options: Mapping[str, str], aliases: Mapping[str, str] | None = None) -> dict[str, int | None]:
+    """Return the values of options that are whole numbers as the final flags have them, typed or verbatim; None where there is none.
+
+    :param options: typed option -> its long flag.
+    """
+    found = flags_by_key(flags, aliases)
+    return {option: whole_number(found.get(flag)) for option, flag in options.items()}
+
+
+def number_findings(args: Mapping[str, ArgValue], flags: Iterable[str], aliases: Mapping[str, str] | None = None) -> list[Finding]:
+    """Return an error for each of these flags that `args` give something else than a whole number above 0: no rule could count with it.
+
+    :param flags: long flags that take such numbers.
+    """
+    counted = set(flags)
+    return [
+        _error("not_a_number", f"args: {flag} = {compact_json(value)}: allowed: a whole number above 0")
+        for flag, value in args.items()
+        if value is not False and flag_key(flag, aliases) in counted and not whole_number(value)
+    ]
+
+
+def queue_findings(concurrency: int | None, sequences: int | None, *, engines: int = 1, source: str = "max_num_seqs") -> list[Finding]:
+    """Return a warning where more users are asked for than an engine computes sequences at once: the rest waits in its queue.
+
+    :param sequences: that one engine takes; None = not known.
+    :param engines: which share the users, one for each data-parallel rank.
+    """
+    if concurrency is None or sequences is None or concurrency <= sequences * engines:
+        return []
+    most = f"{sequences * engines}" if engines == 1 else f"{sequences * engines} ({sequences} on each of {engines} ranks)"
+    text = (
+        f"concurrency {concurrency} is more than the {most} sequences that {source} lets run at once: the other "
+        f"{concurrency - sequences * engines} wait in the engine's queue, and latencies hold that wait; raise max_num_seqs or lower the "
+        "concurrency"
+    )
+    return [Finding(level="warning", code="queueing", text=text)]
+
+
 def json_table(value: ArgValue | None) -> dict[str, Any]:
     """Return the table of a JSON flag, given as a table or as text; empty where it is neither."""
     if isinstance(value, str):

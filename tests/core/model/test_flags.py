@@ -14,6 +14,9 @@ from ixbench.model.flags import (
     flags_by_key,
     flags_of,
     json_table,
+    number_findings,
+    numbers_by_option,
+    queue_findings,
     replace_flags,
     replaced_findings,
     switch_flag,
@@ -107,3 +110,20 @@ def test_args_that_replace_a_set_option_are_noted():
         "args --no_enable_cache replaces what option cache sets",
     ]
     assert {finding.level for finding in findings} == {"note"}
+
+
+def test_numbers_come_from_the_final_flags():
+    options = {"size": "--size", "depth": "--depth"}
+    assert numbers_by_option([("-s", "4"), ("--depth", True)], options, {"-s": "--size"}) == {"size": 4, "depth": None}
+    assert numbers_by_option([], options) == {"size": None, "depth": None}
+
+
+def test_what_rules_count_with_must_be_a_number():
+    found = number_findings({"-s": "4", "--depth": 0, "--name": "x", "--size": False}, ["--size", "--depth"], {"-s": "--size"})
+    assert [finding.text for finding in found] == ["args: --depth = 0: allowed: a whole number above 0"]
+
+
+def test_users_beyond_the_sequences_of_all_engines_queue():
+    assert queue_findings(None, 4) == queue_findings(9, None) == queue_findings(8, 4, engines=2) == []
+    (finding,) = queue_findings(9, 4, engines=2)
+    assert (finding.level, finding.code) == ("warning", "queueing")
