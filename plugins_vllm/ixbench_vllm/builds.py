@@ -84,6 +84,7 @@ SWITCHES = (
 
 TAGS = {"nightly-cb8104839c141609d99f1254459ef3a4f1bd4263": "vllm#50582"}
 """Image tags whose kind is known: that of the published Kimi K3 recipe."""
+_K3_TAG = "kimi-k3-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +138,11 @@ def names(kind: str) -> frozenset[str]:
     return frozenset(files("ixbench_vllm").joinpath(f"{kind}_{LISTED}.txt").read_text(encoding="utf-8").split())
 
 
+def is_k3_image(tag: str) -> bool:
+    """Whether an image's tag is one of those that Kimi K3 is served with."""
+    return tag in TAGS or tag.startswith(_K3_TAG)
+
+
 def _version(name: str | None) -> tuple[int, int, int] | None:
     match = re.match(r"v?(\d+)\.(\d+)\.(\d+)(?![\d])(?!\.?(?:dev|rc|a|b)\d)", name or "")
     return None if match is None else (int(match[1]), int(match[2]), int(match[3]))
@@ -148,7 +154,7 @@ def _experts(name: str | None, version: tuple[int, int, int] | None) -> ExpertSw
         return None
     if name in kinds or name in TAGS:
         return kinds[TAGS.get(name, name)]
-    if name.startswith("kimi-k3-"):
+    if name.startswith(_K3_TAG):
         return kinds["kimi-k3"]
     if version is not None and version >= (_version(LISTED) or version):
         return kinds[LISTED]

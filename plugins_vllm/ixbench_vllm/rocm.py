@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import Finding, did_you_mean
-from ixbench_vllm.builds import AITER_A4W4, AITER_A8W4, BOUND, LISTED, SWITCH, SWITCH_A8W4, build_of
+from ixbench.api.engine import Finding, did_you_mean, load_recipes
+from ixbench_vllm.builds import AITER_A4W4, AITER_A8W4, BOUND, LISTED, SWITCH, SWITCH_A8W4, build_of, image_tag, is_k3_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +23,9 @@ ATOM_OFF = "ATOM_DISABLE_VLLM_PLUGIN"
 READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 _AITER = (AITER_A8W4, AITER_A4W4)
 _ON = ("1", "true")
+_OFF = ("", "0", "false")
+_ROCM = ("VLLM_ROCM_", "AITER_")
+"""How variables begin that nobody sets for other GPUs."""
 
 
 def environment_findings(deployment: Deployment[VllmOptions]) -> Iterator[Finding]:
@@ -38,25 +41,53 @@ def environment_findings(deployment: Deployment[VllmOptions]) -> Iterator[Findin
             f"vLLM gives up first; raise it to {round(deployment.options.ready_limit_s)}"
         )
         yield _warning("ready_timeout", text)
-    sku = (deployment.hardware.sku or "").lower()
-    if not sku.startswith("mi"):
+    sku = _sku(deployment)
+    if not _on_rocm(deployment, sku):
         return
     if sku in GFX950 and _value(deployment.env, MASTER) not in _ON:
         yield _warning("aiter_off", f"env {MASTER} is not 1: without AITER's kernels vLLM is slower by a factor of 1.7 to 3.7 on {sku}")
     if _is(deployment, "kimi-k3") or _is(deployment, "minimax-m3"):
         yield from _graphs(deployment.env)
-    if _is(deployment, "kimi-k3"):
+    if _has_k3_experts(deployment):
         yield from _experts(deployment.env, build)
 
 
+def _sku(deployment: Deployment[VllmOptions]) -> str:
+    """Return the GPUs that are meant: those of the campaign, or else of the recipe; empty where nobody says."""
+    recipe = load_recipes("ixbench_vllm").get(deployment.recipe or "", {})
+    return (deployment.hardware.sku or str(recipe.get("sku", ""))).lower()
+
+
+def _on_rocm(deployment: Deployment[VllmOptions], sku: str) -> bool:
+    """Whether AMD GPUs are meant: by the SKU, the image, or else the variables, so that traps are seen where nobody names a SKU."""
+    if sku.startswith("mi") or "rocm" in (deployment.image or "").lower():
+        return True
+    return not sku and any(name.startswith(_ROCM) for name in deployment.env)
+
+
+def _has_k3_experts(deployment: Deployment[VllmOptions]) -> bool:
+    """Whether the model is Kimi K3: by its name or recipe, or else by the image made for it where a variable of its experts is set."""
+    if _is(deployment, "kimi-k3") or (deployment.recipe or "").startswith("kimi-k3"):
+        return True
+    image = is_k3_image(image_tag(deployment.image) or "")
+    return image and any(name in deployment.env for name in (*_AITER, SWITCH, SWITCH_A8W4))
+
+
 def _unread(env: Mapping[str, EnvVar], build: Build) -> Iterator[Finding]:
-    """Say which variables exactly this version does not know; of other versions there is no list."""
-    if not build.exact:
-        return
+    """Say which variables the shipped list does not have: errors where it is the list of this very version, else warnings.
+
+    What a shipped recipe sets was read by the build that it was published with.
+    """
+    published = {name for recipe in load_recipes("ixbench_vllm").values() for name in recipe.get("env", {})}
     for name in env:
-        if name.startswith("VLLM_") and name not in build.variables:
-            advice = did_you_mean(name, build.variables) or "remove it"
+        if not name.startswith("VLLM_") or name in build.variables:
+            continue
+        advice = did_you_mean(name, build.variables) or "remove it"
+        if build.exact:
             yield _error("unknown_variable", f"env {name}: vLLM {LISTED} does not read it; {advice}")
+        elif name not in published:
+            text = f"env {name} is no variable of vLLM {LISTED}, whose list ixbench has: unless another build reads it, it changes nothing"
+            yield _warning("unlisted_variable", f"{text}; {advice}")
 
 
 def _graphs(env: Mapping[str, EnvVar]) -> Iterator[Finding]:
@@ -79,9 +110,10 @@ def _experts(env: Mapping[str, EnvVar], build: Build) -> Iterator[Finding]:
         elif name in env and name in switch.aliases:
             yield _warning("moe_variable_deprecated", f"env {name} is an old name in {switch.about}; set {switch.variable} instead")
     chosen = next((name for name in (switch.variable, *switch.aliases) if name in env), None)
-    yield from _aiter(env, switch, chosen)
+    off = chosen is not None and _off(env, chosen) and _value(env, chosen) not in switch.means
+    yield from _aiter(env, switch, chosen, off=off)
     if chosen is None:
-        if not any(name in env for name in _AITER):
+        if not any(_on(env, name) for name in _AITER):
             usual = "" if switch.default is None else f", so that they are {switch.default}"
             text = (
                 f"nothing selects the activations of Kimi K3's experts{usual}; {switch.about} reads {switch.variable} = {switch.advice!r}"
@@ -95,14 +127,15 @@ def _experts(env: Mapping[str, EnvVar], build: Build) -> Iterator[Finding]:
     yield from _activations(env, switch, chosen, activations)
 
 
-def _aiter(env: Mapping[str, EnvVar], switch: ExpertSwitch, chosen: str | None) -> Iterator[Finding]:
+def _aiter(env: Mapping[str, EnvVar], switch: ExpertSwitch, chosen: str | None, *, off: bool) -> Iterator[Finding]:
     if switch.variable in _AITER:
         return
     for name in _AITER:
-        if name not in env:
+        if not _on(env, name):
             continue
-        if chosen is None:
-            text = f"env {name} alone gives garbage text without an error in {switch.about}; set {switch.variable} instead"
+        if chosen is None or off:
+            beside = "" if chosen is None else f", and {chosen}={env[chosen].value} leaves it alone"
+            text = f"env {name} alone gives garbage text without an error in {switch.about}{beside}; set {switch.variable} instead"
             yield _error("moe_aiter_alone", text)
         else:
             yield _warning("moe_aiter_beside", f"env {name}: in {switch.about} vLLM sets it from {switch.variable}; remove it")
@@ -130,14 +163,22 @@ def _unknown_build(env: Mapping[str, EnvVar], build: Build) -> Iterator[Finding]
         f"{SWITCH_A8W4} or {SWITCH}; tell it with the option build"
     )
     yield _note("build_unknown", text)
-    alone = [name for name in _AITER if name in env]
-    if alone and not any(name in env for name in (SWITCH, SWITCH_A8W4)):
+    alone = [name for name in _AITER if _on(env, name)]
+    if alone and not any(_on(env, name) for name in (SWITCH, SWITCH_A8W4)):
         yield _warning("moe_aiter_alone", f"env {alone[0]} alone gives garbage text without an error in builds after 31 July 2026")
 
 
 def _is(deployment: Deployment[VllmOptions], model: str) -> bool:
     names = (deployment.model.id, deployment.model.path or "", deployment.options.served_name or "")
     return any(model in name.lower() for name in names)
+
+
+def _off(env: Mapping[str, EnvVar], name: str) -> bool:
+    return _value(env, name) in _OFF
+
+
+def _on(env: Mapping[str, EnvVar], name: str) -> bool:
+    return name in env and not _off(env, name)
 
 
 def _value(env: Mapping[str, EnvVar], name: str) -> str | None:

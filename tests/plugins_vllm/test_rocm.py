@@ -14,7 +14,7 @@ AITER_A8W4, AITER_A4W4 = "AITER_SITUV2_A8W4", "AITER_SITUV2_A4W4"
 OLD, NEW, BOUND = "VLLM_ROCM_USE_AITER_MOE_SITUV2_A8W4", "VLLM_ROCM_USE_AITER_MOE_SITUV2", "AITER_BF16_FP8_MOE_BOUND"
 
 
-def find(build, env, *, model="moonshotai/Kimi-K3", sku="mi355x", good=True, **more):
+def find(build, env, *, model="moonshotai/Kimi-K3", sku="mi355x", good=True, image=None, recipe=None, **more):
     variables = (GOOD if good else {}) | env
     deployment = Deployment(
         name="v",
@@ -22,6 +22,8 @@ def find(build, env, *, model="moonshotai/Kimi-K3", sku="mi355x", good=True, **m
         model=ModelSpec(id=model, label=model, precision="fp4"),
         hardware=HardwareSpec(sku=sku, gpus=8),
         options=VllmOptions.model_validate({"tensor_parallel": 8, **({"build": build} if build else {}), **more}),
+        image=image,
+        recipe=recipe,
         env={name: EnvVar(value=value, reason="", origin="benchmarks.toml") for name, value in variables.items()},
     )
     return [(finding.level, finding.code, finding.text) for finding in ADAPTER.validate(deployment)]
@@ -82,6 +84,47 @@ def test_what_selects_the_activations_of_kimi_k3s_experts(build, env, expected):
     assert codes(find(build, env)) == expected
 
 
+K3_IMAGE = "vllm/vllm-openai-rocm:nightly-cb8104839c141609d99f1254459ef3a4f1bd4263"
+UNDER_RECIPE = {"image": K3_IMAGE, "recipe": "kimi-k3-mi355x"}
+
+
+@pytest.mark.parametrize("sku", ["mi355x", None])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"build": "vllm#50582"},
+        {"image": K3_IMAGE},
+        {"image": K3_IMAGE, "model": "/models/k"},
+        {"build": "vllm#53940", "recipe": "kimi-k3-mi355x", "model": "/models/k"},
+    ],
+)
+@pytest.mark.parametrize("env", [{AITER_A8W4: "1"}, {OLD: "0", AITER_A8W4: "1"}, {OLD: "false", AITER_A8W4: "1"}])
+def test_the_aiter_variable_alone_is_an_error_whoever_names_the_gpus(given, env, sku):
+    found = find(**({"build": None} | given), env=env | {BOUND: "0"}, sku=sku)
+    assert ("error", "moe_aiter_alone") in codes(found)
+    (text,) = [text for _, code, text in found if code == "moe_aiter_alone"]
+    assert "gives garbage text without an error" in text
+    assert text.endswith(f"; set {OLD} instead")
+    assert (f"{OLD}={env[OLD]} leaves it alone" in text) if OLD in env else ("leaves" not in text)
+
+
+def test_the_trap_under_the_recipe_is_seen_without_a_sku():
+    env = {OLD: "1", NEW: "a8w4", AITER_A8W4: "1", BOUND: "0"}
+    expected = [("error", "moe_variable_unread"), ("warning", "moe_aiter_beside")]
+    assert codes(find(None, env, sku=None, **UNDER_RECIPE)) == expected
+    assert codes(find(None, env, sku="mi355x", **UNDER_RECIPE)) == expected
+
+
+def test_an_aiter_variable_that_is_off_is_no_trap():
+    assert codes(find("vllm#50582", {AITER_A8W4: "0"})) == [("warning", "moe_not_chosen")]
+    assert find("vllm#50582", {OLD: "1", AITER_A8W4: "0", BOUND: "0"}) == []
+    assert codes(find(None, {OLD: "0", AITER_A8W4: "1"})) == [("note", "build_unknown"), ("warning", "moe_aiter_alone")]
+
+
+def test_the_image_of_kimi_k3_with_another_model_says_nothing():
+    assert find(None, {}, model="acme/model", image=K3_IMAGE) == []
+
+
 def test_texts_say_what_to_set():
     ((_, _, alone),) = find("vllm#50582", {AITER_A8W4: "1", BOUND: "0"})
     assert alone == (
@@ -121,8 +164,25 @@ def test_a_variable_that_this_very_version_does_not_know():
     ((level, code, text),) = find("0.32.0", {"VLLM_ROCM_USE_AITR": "1"}, model="acme/model")
     assert (level, code) == ("error", "unknown_variable")
     assert text == "env VLLM_ROCM_USE_AITR: vLLM 0.32.0 does not read it; did you mean 'VLLM_ROCM_USE_AITER'?"
-    assert find("v0.27.1", {"VLLM_ROCM_USE_AITR": "1"}, model="acme/model") == []
     assert find("0.32.0", {"AITER_ANYTHING": "1"}, model="acme/model") == []
+
+
+@pytest.mark.parametrize("given", [{"build": "v0.27.1"}, {"build": None}, {"build": None, "image": "vllm/vllm-openai-rocm:nightly-0123"}])
+@pytest.mark.parametrize("sku", ["mi355x", "b200", None])
+def test_a_variable_that_the_listed_version_does_not_know_is_suspect_in_other_builds(given, sku):
+    ((level, code, text),) = find(env={"VLLM_ROCM_USE_ATIER": "1"}, model="acme/model", sku=sku, **given)
+    assert (level, code) == ("warning", "unlisted_variable")
+    assert text == (
+        "env VLLM_ROCM_USE_ATIER is no variable of vLLM 0.32.0, whose list ixbench has: unless another build reads it, it changes nothing; "
+        "did you mean 'VLLM_ROCM_USE_AITER'?"
+    )
+    ((_, _, far),) = find(env={"VLLM_QQQQ": "1"}, model="acme/model", sku=sku, **given)
+    assert far.endswith("; remove it")
+
+
+def test_variables_that_a_published_recipe_sets_are_taken_as_read():
+    assert find("v0.27.1", {"VLLM_PREFIX_CACHE_RETENTION_INTERVAL": "1"}, model="acme/model") == []
+    assert codes(find("0.32.0", {"VLLM_PREFIX_CACHE_RETENTION_INTERVAL": "1"}, model="acme/model")) == [("error", "unknown_variable")]
 
 
 def test_vllms_own_limit_below_ours_is_a_warning():
