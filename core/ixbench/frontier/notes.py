@@ -62,7 +62,13 @@ def _on_origins(points: Sequence[RatedPoint]) -> Iterator[str]:
         yield f"Imported points are as their file gives them ({definitions})."
     if len(imported) in (0, len(points)):
         return
-    open_ = [name for field, name in IDENTITY.items() if any(getattr(point.identity, field) is None for point in imported)]
+    own = [point.result.identity for point in points if point.result.origin == "run"]
+    open_ = [
+        name
+        for field, name in IDENTITY.items()
+        if any(getattr(identity, field) is not None for identity in own)
+        and any(getattr(point.identity, field) is None for point in imported)
+    ]
     if open_:
         yield f"Points of a run and imported ones stand on different curves; the imported do not tell: {', '.join(open_)}."
 

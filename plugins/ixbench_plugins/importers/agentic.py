@@ -20,7 +20,7 @@ from ixbench_plugins.importers.flat import (
     pool_size,
 )
 from ixbench_plugins.importers.row import POWER, Row, identity_of, offload_of, refuse_failed, roles_of, sizes_of, split_unknown, users_of
-from ixbench_plugins.importers.values import number, slug, table, text, whole
+from ixbench_plugins.importers.values import number, plain, slug, table, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,9 +57,9 @@ def read_agentic(document: Mapping[str, Any], context: ImportContext) -> Row:
     requests, failed, warmup = _accounting(document, ok)
     tokens = table(metrics.get("tokens"))
     counts = {role: _numbers(tokens.get(name)) for role, name in (("input", "input"), ("output", "output_actual"))}
-    kept = {name: metrics[name] for name in ("qps",) if isinstance(metrics.get(name), dict)}
-    if isinstance(tokens.get("output_expected"), dict):
-        kept["output_expected"] = tokens["output_expected"]
+    kept = {
+        name: plain(found) for name, found in (("qps", metrics.get("qps")), ("output_expected", tokens.get("output_expected"))) if found
+    }
     return Row(
         schema=V3,
         **{name: getattr(identity, name) for name in identity.__dataclass_fields__},

@@ -29,7 +29,7 @@ from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of
 from ixbench_plugins.importers.names import engine_of, model_of, precision_of
 from ixbench_plugins.importers.point import implausible
-from ixbench_plugins.importers.values import slug, table, text
+from ixbench_plugins.importers.values import plain, slug, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,7 +128,9 @@ def _point(
         definitions=_DEFINITIONS,
         token_source=counted,
         facts={
-            key: summary[key] for key in ("schema_version", "aiperf_version", "run_info", "error_summary", "branch_stats") if key in summary
+            key: plain(summary[key])
+            for key in ("schema_version", "aiperf_version", "run_info", "error_summary", "branch_stats")
+            if key in summary
         },
         object=summary or None,
     )

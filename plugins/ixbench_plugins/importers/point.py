@@ -36,6 +36,9 @@ _DEFINITIONS = {
 }
 
 
+_OWN = "exported by ixbench, by its own definitions"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """A row that became a point without a name yet."""
@@ -64,7 +67,7 @@ def point_of(row: Row, *, importer: str, file: str, sha256: str, position: int |
         run_id=row.run_id,
         run_url=row.run_url,
         runner=row.runner,
-        definitions=_DEFINITIONS[row.agentic],
+        definitions=_OWN if ixbench else _DEFINITIONS[row.agentic],
         token_source=row.token_source or text(ixbench.get("token_source")),
         parallel=row.parallel,
         facts={**row.facts, **({"power": power} if power else {})},
@@ -92,6 +95,7 @@ def point_of(row: Row, *, importer: str, file: str, sha256: str, position: int |
 
 
 def _identity(row: Row) -> PointIdentity:
+    ixbench = table(row.facts.get("ixbench"))
     pool = row.parallel.get("all") or ({} if row.disaggregated else row.parallel.get("prefill", {}))
     return PointIdentity(
         model=row.model,
@@ -99,10 +103,12 @@ def _identity(row: Row) -> PointIdentity:
         hardware=row.hardware,
         gpus=row.gpus,
         engine=row.engine,
-        engine_version=None,
+        engine_version=text(ixbench.get("engine_version")) or None,
         image=row.image,
         deployment="unnamed",
-        workload="agentx" if row.agentic else "fixed",
+        workload=text(ixbench.get("workload")) or ("agentx" if row.agentic else "fixed"),
+        preset=text(ixbench.get("preset")) or None,
+        corpus=text(ixbench.get("corpus")) or None,
         agentic=row.agentic,
         concurrency=row.concurrency,
         rate=row.rate,

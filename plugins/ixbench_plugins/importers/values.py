@@ -48,6 +48,15 @@ def slug(value: str) -> str:
     return _NO_SLUG.sub("-", value.lower()).strip("-.")[:60]
 
 
+def plain(value: Any) -> Any:  # noqa: ANN401 - as above
+    """Return JSON with all its texts made harmless, keys included."""
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, dict):
+        return {text(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
 def table(value: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
     """Return an object's keys and values; empty for what is none."""
     return value if isinstance(value, dict) else {}

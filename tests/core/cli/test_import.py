@@ -168,7 +168,10 @@ def test_where_every_row_is_refused_nothing_is_written(write, tmp_path, capsys):
 
 def test_a_question_is_asked_about_what_is_not_credible(write, capsys):
     assert main(["import", write(ROW | {"median_ttft": 0.0007}), "--out", "run"]) == 0
-    assert "question: vllm-c8: implausible: a median TTFT of 0.7 ms is not credible over a network: are these 0.7 s?" in capsys.readouterr().err
+    assert (
+        "question: vllm-c8: implausible: a median TTFT of 0.7 ms is not credible over a network: are these 0.7 s?"
+        in capsys.readouterr().err
+    )
 
 
 def test_many_refusals_are_counted_after_the_first(write, capsys):
@@ -222,4 +225,25 @@ def test_files_of_one_name_in_two_folders_are_two_runs(write, capsys):
     assert main(["report", *names, "--use", "ladder", "--out", "out"]) == 0
     ladder = json.loads(Path("out/ladder.json").read_text())
     assert [point["id"] for point in ladder["curves"][0]["points"]] == ["vllm-c2", "vllm-c4"]
+    capsys.readouterr()
+
+
+def test_nothing_of_a_file_becomes_markup_or_a_control_character(write, capsys):
+    evil = "x</title><script>alert(1)</script>\x1b]0;owned\x07\u202e\n|`*"
+    rows = [ROW | {"conc": conc, "framework": evil, "model": evil, "precision": evil, "image": evil, "hw": "mi355x"} for conc in (8, 16)]
+    name = write([*rows, ROW | {"hw": evil}, {evil: evil, "hardware": evil, "metrics": {evil: evil}}], "rows<b>.json")
+    reporters = ("console", "ladder", "cost", "table", "page", "inferencex")
+    assert main(["report", name, *[word for reporter in reporters for word in ("--use", reporter)], "--out", "out"]) == 0
+    said = capsys.readouterr()
+    texts = {path.name: path.read_text() for path in Path("out").iterdir()} | {"stdout": said.out, "stderr": said.err}
+    assert {"page.html", "ladder.md", "console.txt", "table.csv"} <= texts.keys()
+    for file, text in texts.items():
+        assert not any(character in text for character in "\x1b\x07\u202e"), file
+    assert "<script>alert" not in texts["page.html"]
+    assert "<script>alert" not in texts["ladder.md"].replace("\\<", "")
+    assert main(["import", name, "--out", "run"]) == 0
+    assert sorted(path.name for path in Path("run/points").iterdir()) == [
+        "x-title-script-alert-1-script-0-owned-c16",
+        "x-title-script-alert-1-script-0-owned-c8",
+    ]
     capsys.readouterr()

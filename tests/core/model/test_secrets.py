@@ -39,7 +39,16 @@ def test_names_that_hold_secrets(name):
 @pytest.mark.parametrize(
     "name",
     [
-        *["MAX_TOKENS", "input_tokens", "tokenizer", "--tokenizer-mode", "--max-num-batched-tokens", "--long-prefill-token-threshold"],
+        *[
+            "MAX_TOKENS",
+            "input_tokens",
+            "joules_per_token",
+            "prefill_joules_per_input_token",
+            "tokenizer",
+            "--tokenizer-mode",
+            "--max-num-batched-tokens",
+            "--long-prefill-token-threshold",
+        ],
         *[
             "OFFLOAD_STATE_MIN_LOAD_TOKENS",
             "api_key_env",

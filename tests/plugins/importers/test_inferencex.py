@@ -347,6 +347,7 @@ def test_files_are_recognised_by_keys_alone(foreign, content, known):
         (b'{"max_concurrency": 3,\n "duration"', "rows.json: is broken JSON at line 2, column"),
         (b'{"max_concurrency": "\xff"}', "rows.json: is no UTF-8 text: byte 21"),
         (b"[" * 100_000 + b'"tput_per_gpu":', "rows.json: is JSON that is nested too deeply"),
+        (b'{"tput_per_gpu": ' + b"[" * 70 + b"]" * 70 + b"}", "rows.json: is JSON that is nested too deeply"),
         (b'{"tput_per_gpu": ' + b"9" * 5000 + b"}", "rows.json: holds a number with thousands of digits"),
         (b"[]", "rows.json: is an empty list"),
     ],

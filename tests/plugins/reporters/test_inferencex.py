@@ -235,6 +235,8 @@ def points(draw, *, agentic):
         "tensor_parallel": gpus,
         "kv_offload": draw(st.sampled_from(["off", "simple"])),
         "image": draw(st.sampled_from([None, "rocm/vllm:v1"])),
+        "preset": draw(st.sampled_from([None, "agentx-v1"])),
+        "corpus": draw(st.sampled_from([None, "abc"])),
     }
     identity |= AGENTIC if agentic else {"input_tokens": draw(st.integers(1, 10**6)), "output_tokens": draw(st.integers(1, 10**5))}
     warned = Verdict(status="valid_with_warnings", reasons=(Reason(code="thin", value=3.0, limit=4.0, text="few", severity="warning"),))
@@ -286,7 +288,7 @@ def test_a_fixed_point_comes_back_as_it_was(load, made):
     assert held(back, names, FLAT) == held(made, names, FLAT)
     assert back.metrics["throughput_tok_s_gpu"] == made.metrics["throughput_tok_s_gpu"]
     same = ("model", "precision", "hardware", "gpus", "engine", "image", "concurrency", "tensor_parallel", "spec_method")
-    same += ("input_tokens", "output_tokens", "workload", "agentic", "disaggregated", "multinode")
+    same += ("input_tokens", "output_tokens", "workload", "preset", "corpus", "engine_version", "agentic", "disaggregated", "multinode")
     for name in same:
         assert getattr(back.identity, name) == getattr(made.identity, name), name
     assert (back.identity.kv_offload == "off") == (made.identity.kv_offload == "off")
