@@ -131,6 +131,17 @@ def test_what_is_not_verified_is_marked_so_in_every_result():
         assert any("not verified" in note for note in notes), recipe
 
 
+@pytest.mark.parametrize(("recipe", "concurrency"), POINTS)
+def test_recipes_that_never_ran_say_so(recipe, concurrency):
+    notes = ADAPTER.plan(recipe_deployment(ADAPTER, recipe, concurrency=concurrency)).notes
+    assert notes.count("unverified: ixbench never ran this recipe on MI355X") == 1
+
+
+@pytest.mark.parametrize("concurrency", [8, 10])
+def test_kimi_k3_with_offload_names_the_lmcache_of_its_source(concurrency):
+    assert any("LMCache 0.4.5" in note for note in plan(concurrency).notes)
+
+
 # concurrency: data-parallel attention, sequences, two-batch overlap
 DEEPSEEK_V4 = {
     "deepseek-v4-pro-8k1k-mi355x": {1: (0, None, 0), 32: (0, None, 0), 64: (1, "64", 1), 2048: (1, "2048", 1)},

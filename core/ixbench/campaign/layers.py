@@ -11,7 +11,7 @@ from ixbench.campaign.merge import merge
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-RECIPE_FACTS = ("title", "source", "model", "sku", "notes", "at")
+RECIPE_FACTS = ("title", "source", "model", "sku", "notes", "verified", "at")
 """Keys of a recipe that are no settings."""
 
 NO_OFFLOAD = "off"

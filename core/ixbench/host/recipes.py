@@ -18,7 +18,8 @@ def load_recipes(package: str) -> Mapping[str, Mapping[str, Any]]:
     """Return all recipes of an installed package by name, read once. Treat them as read-only.
 
     A recipe holds `title`, `source`, `model`, `sku`, `image`, the adapter's typed options, `[args]`, `[env]` with `NAME = {value, reason}`,
-    `[at.N]` with what changes at a published concurrency, and `notes`: sentences that every result made with it must carry.
+    `[at.N]` with what changes at a published concurrency, and `notes`: sentences that every result made with it must carry. `verified`
+    says when and where ixbench ran it; without that key every result says that it never did.
     """
     from importlib.resources import files
 
@@ -48,7 +49,17 @@ def launch_notes(
         notes.append(f"listens on {LOOPBACK} where the recipe has {published_host}: only this machine needs to reach it")
     elif host != LOOPBACK:
         notes.append(f"listens on {host or 'the address that the engine chooses'}, as args say: other machines may reach the server")
-    notes += load_recipes(package).get(deployment.recipe or "", {}).get("notes", ())
+    recipe = load_recipes(package).get(deployment.recipe or "")
+    if recipe is not None:
+        notes.append(_verified(recipe))
+        notes += recipe.get("notes", ())
     if deployment.image is not None and deployment.runtime == "process":
         notes.append(f"runs the {deployment.engine} of this machine: runtime 'process' starts no image, {deployment.image} is only named")
     return notes
+
+
+def _verified(recipe: Mapping[str, Any]) -> str:
+    if "verified" in recipe:
+        return f"ixbench ran this recipe: {recipe['verified']}"
+    where = str(recipe.get("sku", "")).upper() or "the hardware that it is for"
+    return f"unverified: ixbench never ran this recipe on {where}"

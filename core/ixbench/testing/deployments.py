@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ixbench.host.contracts.engine import EngineAdapter
 
-ABOUT = ("title", "source", "model", "sku", "image", "args", "env", "at", "notes")
+ABOUT = ("title", "source", "model", "sku", "image", "args", "env", "at", "notes", "verified")
 """Keys of a recipe that are no options."""
 
 

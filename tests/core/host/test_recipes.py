@@ -16,7 +16,7 @@ def package(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").write_text("")
     (folder / "b.toml").write_text('title = "B"\nnotes = ["made of straw"]\n[at.4]\nsize = 2\n')
-    (folder / "a.toml").write_text('title = "A"\n')
+    (folder / "a.toml").write_text('title = "A"\nsku = "mi355x"\nverified = "on eight MI355X, 2026-09-01"\n')
     (folder / "README.md").write_text("no recipe")
     monkeypatch.syspath_prepend(tmp_path)
     load_recipes.cache_clear()
@@ -38,7 +38,23 @@ def test_recipes_by_name(package):
 
 def test_notes_tell_departures_from_the_recipe(package):
     notes = launch_notes(deployment(recipe="b"), package=package, host="127.0.0.1")
-    assert notes == ["listens on 127.0.0.1 where the recipe has 0.0.0.0: only this machine needs to reach it", "made of straw"]
+    assert notes == [
+        "listens on 127.0.0.1 where the recipe has 0.0.0.0: only this machine needs to reach it",
+        "unverified: ixbench never ran this recipe on the hardware that it is for",
+        "made of straw",
+    ]
+
+
+def test_what_ran_says_where(package):
+    notes = launch_notes(deployment(recipe="a"), package=package, host="127.0.0.1")
+    assert notes[1:] == ["ixbench ran this recipe: on eight MI355X, 2026-09-01"]
+
+
+def test_what_never_ran_says_so(package, monkeypatch):
+    table = {"sku": "mi355x"}
+    monkeypatch.setattr("ixbench.host.recipes.load_recipes", lambda _package: {"r": table})
+    notes = launch_notes(deployment(recipe="r"), package=package, host="127.0.0.1")
+    assert notes[1:] == ["unverified: ixbench never ran this recipe on MI355X"]
 
 
 def test_without_a_recipe_there_is_nothing_to_depart_from(package):
