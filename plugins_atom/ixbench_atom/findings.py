@@ -41,6 +41,7 @@ def findings(deployment: Deployment[AtomOptions]) -> Iterator[Finding]:
         yield _error("revision_not_pinned", text)
     yield from args_findings(deployment.args, reserved=RESERVED, aliases=ALIASES)
     yield from replaced_findings(TABLE, deployment.options, deployment.args, ALIASES)
+    yield from _engine_port(deployment)
     yield from number_findings(deployment.args, NUMBERS.values(), ALIASES)
     yield from visibility_findings(deployment.env, deployment.gpu_indices)
     yield from gpu_findings(deployment, options.ranks)
@@ -62,6 +63,15 @@ def findings(deployment: Deployment[AtomOptions]) -> Iterator[Finding]:
 
 def _error(code: str, text: str) -> Finding:
     return Finding(level="error", code=code, text=text)
+
+
+def _engine_port(deployment: Deployment[AtomOptions]) -> Iterator[Finding]:
+    if "--port" in deployment.args:
+        text = (
+            "args: --port is the port that ATOM's engine uses within (8006 by default), not that of its HTTP server, which ixbench "
+            "chooses; remove it, unless 8006 is taken"
+        )
+        yield Finding(level="warning", code="engine_port", text=text)
 
 
 def _queueing(deployment: Deployment[AtomOptions], options: AtomOptions) -> Iterator[Finding]:

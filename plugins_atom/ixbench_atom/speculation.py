@@ -41,6 +41,12 @@ def _draft(spec: Speculative, model: ModelSpec) -> Iterator[Finding]:
     needs_draft = spec.method == "eagle3" or (spec.method == "dspark" and is_kimi_k3(model))
     if needs_draft and spec.draft is None:
         yield _error("draft_missing", f"speculative.draft is missing: method '{spec.method}' needs a draft model")
+    elif spec.method == "dspark" and spec.draft is None:
+        text = (
+            "speculative.draft is missing: Kimi K3 needs a draft model for method 'dspark', and that another model does without one is not "
+            "verified; name a draft"
+        )
+        yield Finding(level="warning", code="draft_unverified", text=text)
 
 
 def _acceptance(spec: Speculative) -> Iterator[Finding]:

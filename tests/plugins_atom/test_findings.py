@@ -108,7 +108,6 @@ def test_settings_that_exclude_each_other(options, level, code):
         spec(tokens=7, acceptance_length=3.78, dspark={"q_buckets": [8]}),
         spec(tokens=7, dspark={"confidence_schedule": True, "ragged": True}),
         {"speculative": {"method": "mtp", "tokens": 3}, "tbo": "prefill"},
-        {"speculative": {"method": "dspark"}},
         {"pipeline_parallel": 2, "eager": True},
         {"dp_attention": True, "tensor_parallel": 8, "max_num_seqs": 64},
     ],
@@ -192,6 +191,22 @@ def test_an_arg_that_replaces_an_option_is_noted():
 def test_values_that_can_not_be_are_refused_on_reading(options, message):
     with pytest.raises(ValidationError, match=message):
         AtomOptions.model_validate(options)
+
+
+def test_the_engines_own_port_is_not_the_servers():
+    ((level, code, text),) = find(args={"--port": 8006})
+    assert (level, code) == ("warning", "engine_port")
+    assert text.startswith("args: --port is the port that ATOM's engine uses within (8006 by default), not that of its HTTP server")
+
+
+def test_dspark_without_a_draft_is_suspect_with_other_models_than_kimi_k3():
+    without = {"speculative": {"method": "dspark"}}
+    ((level, code, text),) = find(options=without)
+    assert (level, code) == ("warning", "draft_unverified")
+    assert text.endswith("that another model does without one is not verified; name a draft")
+    ((level, code, _),) = find(options=without, model=ModelSpec(id="k", label="", path="/models/Kimi-K3"))
+    assert (level, code) == ("error", "draft_missing")
+    assert find(options=spec()) == []
 
 
 ONE_GPU = HardwareSpec(gpus=1)

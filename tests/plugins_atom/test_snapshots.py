@@ -142,6 +142,48 @@ def test_kimi_k3_with_offload_names_the_lmcache_of_its_source(concurrency):
     assert any("LMCache 0.4.5" in note for note in plan(concurrency).notes)
 
 
+R1 = "--kv_cache_dtype fp8 --max-model-len 10240"
+V4 = "--kv_cache_dtype fp8 --trust-remote-code --no-enable_prefix_caching"
+GRAPHS = "--gpu-memory-utilization 0.9 --cudagraph-capture-sizes [1,2,4,8,16,32,48,64,128,256,512]"
+MTP = "--method mtp --num-speculative-tokens 3"
+V4_ENV = "ATOM_DISABLE_MMAP=true AITER_BF16_FP8_MOE_BOUND=0 ATOM_MOE_GU_ITLV=1"
+COMMANDS = [
+    ("deepseek-r1-0528-mi355x", 4, f"--tensor-parallel-size 4 {R1} --block-size 16", "OMP_NUM_THREADS=1"),
+    ("deepseek-r1-0528-mtp-mi355x", 4, f"--tensor-parallel-size 8 {R1} --method mtp", "OMP_NUM_THREADS=1 AMDGCN_USE_BUFFER_OPS=1"),
+    ("deepseek-v4-pro-8k1k-mi355x", 8, f"--tensor-parallel-size 8 {V4} {GRAPHS}", V4_ENV),
+    (
+        "deepseek-v4-pro-8k1k-mi355x",
+        128,
+        f"--tensor-parallel-size 8 {V4} {GRAPHS} --enable-dp-attention --enable-tbo prefill --max-num-seqs 128",
+        f"{V4_ENV} GPU_MAX_HW_QUEUES=5",
+    ),
+    ("deepseek-v4-pro-8k1k-tp4-mi355x", 8, f"--tensor-parallel-size 4 {V4} {GRAPHS}", V4_ENV),
+    (
+        "deepseek-v4-pro-8k1k-tp4-mi355x",
+        16,
+        f"--tensor-parallel-size 4 {V4} {GRAPHS} --enable-dp-attention --max-num-seqs 16",
+        V4_ENV,
+    ),
+    ("deepseek-v4-pro-8k1k-mtp-mi355x", 16, f"--tensor-parallel-size 8 {V4} {MTP}", V4_ENV),
+    (
+        "deepseek-v4-pro-8k1k-mtp-mi355x",
+        256,
+        f"--tensor-parallel-size 8 {V4} {MTP} --enable-dp-attention --enable-tbo prefill --max-num-seqs 256",
+        f"{V4_ENV} GPU_MAX_HW_QUEUES=5",
+    ),
+]
+"""As the sources run them, after the model and the address: all flags and all variables, in no order. A bare --enable-tbo is "prefill"."""
+
+
+@pytest.mark.parametrize(("recipe", "concurrency", "command", "env"), COMMANDS)
+def test_deepseek_stands_as_its_source_runs_it(recipe, concurrency, command, env):
+    server = ADAPTER.plan(recipe_deployment(ADAPTER, recipe, concurrency=concurrency)).server
+    assert server.argv[3:5] == ("--model", ADAPTER.recipes()[recipe]["model"])
+    assert server.argv[5:9] == ("--host", "127.0.0.1", "--server-port", "{port:http}")
+    assert sorted((" " + " ".join(server.argv[9:])).split(" --")) == sorted(f" {command}".split(" --"))
+    assert sorted(f"{name}={item.value}" for name, item in server.env.items()) == sorted(env.split())
+
+
 # concurrency: data-parallel attention, sequences, two-batch overlap
 DEEPSEEK_V4 = {
     "deepseek-v4-pro-8k1k-mi355x": {1: (0, None, 0), 32: (0, None, 0), 64: (1, "64", 1), 2048: (1, "2048", 1)},

@@ -96,6 +96,47 @@ def test_kimi_k3_stands_as_its_source_runs_it(concurrency):
         assert deviation in said
 
 
+MINIMAX_ARGV = """
+vllm serve amd/MiniMax-M3-MXFP4 --served-model-name amd/MiniMax-M3-MXFP4 --host 127.0.0.1 --port {port:http} --tensor-parallel-size TP
+--trust-remote-code --block-size 128 --gpu-memory-utilization 0.85 --enable-chunked-prefill --max-num-batched-tokens 32768
+--language-model-only --enable-prefix-caching --attention-backend TRITON_ATTN --moe-backend aiter --kv-cache-dtype fp8
+--tool-call-parser minimax_m3 --enable-auto-tool-choice --default-chat-template-kwargs {"thinking_mode":"enabled"} --max-num-seqs SEQS
+--stream-interval 20 --hf-overrides {"text_config":{"use_index_cache":true,"index_topk_freq":4}} --enable-prompt-tokens-details
+--speculative-config {"model":"Inferact/MiniMax-M3-EAGLE3-GQA","num_speculative_tokens":3,"method":"eagle3",\\
+"attention_backend":"TRITON_ATTN","rejection_sample_method":"synthetic","synthetic_acceptance_length":2.78}
+"""
+"""As its source runs it, in its order, with ixbench's address and its one flag more."""
+MINIMAX_ENV = {
+    "PYTHONNOUSERSITE": "1",
+    "VLLM_ENGINE_READY_TIMEOUT_S": "3600",
+    "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "1800",
+    "VLLM_USE_BREAKABLE_CUDAGRAPH": "0",
+    "VLLM_ROCM_USE_AITER": "1",
+    "VLLM_ROCM_USE_AITER_MOE": "1",
+    "VLLM_ROCM_USE_AITER_FUSION_SHARED_EXPERTS": "1",
+    "VLLM_ROCM_QUICK_REDUCE_QUANTIZATION": "INT4",
+    "VLLM_ROCM_QUICK_REDUCE_CAST_BF16_TO_FP16": "0",
+    "VLLM_ROCM_QUICK_REDUCE_QUANTIZATION_MIN_SIZE_KB": "256",
+}
+
+
+def flags_with_values(argv):
+    """Return each flag with its values, sorted: the order of flags has no meaning."""
+    return sorted(" ".join(argv).split(" --"))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "ranks", "layout"), [("minimax-m3-mi355x", "4", "1"), ("minimax-m3-tp2-mi355x", "2", "0")], ids=["tp4", "tp2"]
+)
+def test_minimax_m3_stands_as_its_source_runs_it(recipe, ranks, layout):
+    for concurrency in (int(number) for number in ADAPTER.recipes()[recipe]["at"]):
+        server = plan(recipe, concurrency).server
+        published = MINIMAX_ARGV.replace("\\\n", "").replace("TP\n", f"{ranks}\n").replace("SEQS", str(2 * concurrency)).split()
+        assert flags_with_values(server.argv) == flags_with_values(published)
+        env = {name: item.value for name, item in server.env.items() if item.origin == f"recipe {recipe}"}
+        assert env == MINIMAX_ENV | {"VLLM_ROCM_SHUFFLE_KV_CACHE_LAYOUT": layout}
+
+
 def test_published_points_without_offload_share_one_launch():
     plans = [plan(K3, concurrency) for concurrency in (1, 4, 8)]
     assert plans[0] == plans[1] == plans[2]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ixbench.host.contracts.engine import EngineAdapter
 
 _LOADS = ("concurrency", "rate")
-_LAUNCHED = ("args", "env", "prepare")
+_LAUNCHED = ("args", "env", "executable", "prepare")
 """Keys that change how an engine is started."""
 
 
@@ -108,7 +108,7 @@ class _Deployment:
             recipe = self._recipe(self.adapter, defaults)
             common, notes = defaults.settings_for(self.adapter, self.name)
             if self._parsed.url is not None and any(layer.table.get(key) for layer in (common, own) for key in _LAUNCHED):
-                notes.append(f"{self._at(('url',))}: nothing is launched, so args, env and prepare are not applied")
+                notes.append(f"{self._at(('url',))}: nothing is launched, so args, env, executable and prepare are not applied")
             notes += [
                 f"{self._at(('at', str(number)))}: no point has this concurrency"
                 for number in at_layers

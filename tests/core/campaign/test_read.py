@@ -168,11 +168,12 @@ rate = 1
     assert {deployment.api_key_env for deployment in found.values()} == {"THE_KEY"}
 
 
-def test_notes_for_what_has_no_effect(write, house):
-    text = HEAD + '[[deployment]]\nengine = "acme"\nconcurrency = 2\nurl = "http://h"\nargs.--quiet = true\nat.3.max_num_seqs = 1'
+@pytest.mark.parametrize("useless", ["args.--quiet = true", 'executable = "bin/acme"', "env.A = '1'"])
+def test_notes_for_what_has_no_effect(write, house, useless):
+    text = HEAD + f'[[deployment]]\nengine = "acme"\nconcurrency = 2\nurl = "http://h"\n{useless}\nat.3.max_num_seqs = 1'
     (deployment,) = deployments(read_campaign(write(text), house)).values()
     assert deployment.notes == (
-        "benchmarks.toml: deployment[0].url: nothing is launched, so args, env and prepare are not applied",
+        "benchmarks.toml: deployment[0].url: nothing is launched, so args, env, executable and prepare are not applied",
         "benchmarks.toml: deployment[0].at.3: no point has this concurrency",
     )
 
