@@ -55,7 +55,7 @@ SCRIPT = {"default": {"gap_s": 0.004}}
 
 RUN_KEYS = {
     *("format", "title", "started", "planned", "campaign_hash", "campaign", "report", "limits", "quotes", "sku", "machine", "versions"),
-    *("plugins", "client", "resumed"),
+    *("plugins", "metrics", "client", "resumed", "imported"),
 }
 POINT_KEYS = {
     *("format", "id", "evidence", "origin", "identity", "verdict", "failure", "metrics", "accounting", "axis", "client", "provenance"),
@@ -69,7 +69,8 @@ RUNG_KEYS = {"target", "status", "tok_s_gpu", "usd_per_mtok", "engine", "precisi
 METRICS = {
     *("ttft_s", "ttfa_s", "e2el_s", "tpot_s", "tpot_tail_s", "icl_s", "dispatch_delay_s", "ttft_sched_s", "e2el_sched_s", "stall_s"),
     *("speed_tok_s_user", "e2e_norm_tok_s_user", "input_tokens", "output_tokens", "cached_tokens", "throughput_tok_s_gpu"),
-    *("requests_per_s", "concurrency_mean", "failed_share", "cache_hit_share", "task_time_s"),
+    *("requests_per_s", "concurrency_mean", "goodput_req_s", "failed_share", "cache_hit_share", "task_time_s"),
+    *("acceptance_length", "power_w_gpu", "joules_per_token"),
 }
 
 
@@ -121,6 +122,9 @@ def test_run_json(folder):
     assert [(quote["label"], quote["usd_per_gpu_hour"]) for quote in run["quotes"]] == [("Ours", 1.5), ("Rented", 3.0)]
     assert {"name": "scripted", "distribution": "scripted-engine", "version": "1.0"} in run["plugins"]
     assert {"ixbench", "python"} <= set(run["versions"])
+    notes = {note["name"]: note for note in run["metrics"]}
+    assert set(notes) >= METRICS
+    assert all(note["definition"] and note["unit"] for note in notes.values())
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -145,7 +149,7 @@ def test_point_json(folder, point):
     assert set(result["metrics"]) >= METRICS
     assert set(result["metrics"]["ttft_s"]) == {"mean", "p50", "p75", "p90", "p95", "p99", "min", "max", "n"}
     assert set(result["metrics"]["throughput_tok_s_gpu"]) == {"total", "input", "output", "computed"}
-    assert set(result["metrics"]["cache_hit_share"]) == {"measured", "theoretical", "server"}
+    assert set(result["metrics"]["cache_hit_share"]) == {"measured", "theoretical", "server", "external"}
     assert set(result["axis"]) == {"name", "percentile", "tok_s_user"}
     assert set(result["client"]) == {"floor_s", "lag_s", "cpu_s", "wait_s", "clock"}
 
