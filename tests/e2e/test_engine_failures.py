@@ -47,10 +47,10 @@ def test_an_engine_that_exits_at_the_start_costs_all_its_points(shell, campaign)
 
 def test_an_executable_that_is_not_there(shell, campaign):
     campaign(settings='concurrency = [1]\nexecutable = "./no-such-engine"')
-    done = shell.run("run", "campaign.toml")
-    assert done.code == 3
-    assert done.point("scripted-c1")["failure"]["code"] == "executable_not_found"
-    assert "no-such-engine" in done.err
+    told = f"ixbench: campaign.toml: deployment scripted: executable: there is no file {shell.folder / 'no-such-engine'}; correct it\n"
+    for command in ("check", "run"):
+        done = shell.run(command, "campaign.toml")
+        assert (done.code, done.err, done.folders) == (2, told, [])
 
 
 def test_an_engine_that_never_gets_ready_is_given_up(shell, campaign):
@@ -240,14 +240,28 @@ def test_a_prepare_step_runs_before_the_server_and_marks_its_results(shell, camp
     assert any("fix.sh (sha256 " in note and note.endswith("the kernel is wrong") for note in result["provenance"]["notes"])
 
 
-@pytest.mark.parametrize(("text", "digest", "code"), [("exit 4", None, "prepare_failed"), ("true", "0" * 64, "prepare_changed")])
-def test_a_prepare_step_that_is_wrong_starts_no_server(shell, campaign, text, digest, code):
-    campaign(settings=prepared(shell, text, digest))
+def test_a_prepare_step_that_fails_starts_no_server(shell, campaign):
+    campaign(settings=prepared(shell, "exit 4"))
     done = shell.run("run", "campaign.toml")
     assert done.code == 3
-    assert done.point("scripted-c1")["failure"]["code"] == code
+    assert done.point("scripted-c1")["failure"]["code"] == "prepare_failed"
     assert "fix.sh" in done.err
     assert shell.processes() == []
+
+
+@pytest.mark.parametrize(
+    ("there", "told"), [(True, "is not the one that the campaign file means"), (False, "cannot be read: No such file")]
+)
+def test_a_prepare_script_that_was_not_meant_is_refused_before_anything_starts(shell, campaign, there, told):
+    campaign(settings=prepared(shell, "true", "0" * 64))
+    script = shell.folder / "patches" / "fix.sh"
+    if not there:
+        script.unlink()
+    for command in ("check", "run"):
+        done = shell.run(command, "campaign.toml")
+        assert (done.code, done.folders) == (2, [])
+        assert done.err.startswith(f"ixbench: campaign.toml: deployment scripted: prepare: The prepare script {script} {told}")
+        assert done.err.count("\n") == 1
 
 
 def test_keep_engine_leaves_the_last_one_and_attach_measures_it(shell, campaign):

@@ -32,3 +32,12 @@ def args_faults(layers: Sequence[Layer]) -> Iterator[Fault]:
                 yield Fault(where=where, problem=f"{flag!r} is no flag", allowed="the flag alone; its value stands after the equals sign")
             elif not isinstance(value, str | int | float | bool | list | dict):
                 yield Fault(where=where, problem=f"found {shown(value, flag)}", allowed=_ALLOWED)
+            elif _holds_nul([flag, value]):
+                yield Fault(where=where, problem="the flag or its value holds a NUL character", allowed="text that a command line can hold")
+
+
+def _holds_nul(value: object) -> bool:
+    """Say whether a command line cannot hold a value; a table becomes JSON, which writes the character in another way."""
+    if isinstance(value, list):
+        return any(map(_holds_nul, value))
+    return isinstance(value, str) and "\0" in value

@@ -13,8 +13,9 @@ DESCRIPTION = """\
 Say whether a campaign file is right, what is wrong with it, and how many points it comes to.
 
 Every mistake is told at once, a line each, with its place in the file (exit code 2); once the file is right, so is every
-file missing or broken that its workload reads, and a missing folder of weights or tokenizer of the model. Notes tell what was
-done that the file does not say, for instance settings of a neighbouring concurrency that were taken from a recipe.
+file missing or broken that its workload reads, a missing folder of weights or tokenizer of the model, a prepare script that
+is missing or changed, and, where the hardware is here, an engine whose command is not. Notes tell what was done that the file
+does not say, for instance settings of a neighbouring concurrency that were taken from a recipe.
 """
 
 EXAMPLES = (

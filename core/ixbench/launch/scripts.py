@@ -25,25 +25,28 @@ def check_scripts(steps: Sequence[PrepareStep]) -> None:
     :raises EngineError: for the first that is not.
     """
     for step in steps:
-        try:
-            found = hashlib.sha256(Path(step.script).read_bytes()).hexdigest()
-        except OSError as error:
-            raise EngineError(
-                Failure(
-                    code="prepare_missing",
-                    cause=f"The prepare script {step.script} cannot be read: {error.strerror or error}.",
-                    fix="Put it there, or correct its path in the campaign file; nothing was started.",
-                )
-            ) from error
-        if found != step.sha256:
-            raise EngineError(
-                Failure(
-                    code="prepare_changed",
-                    cause=f"The prepare script {step.script} is not the one that the campaign file means: its sha256 is {found}, "
-                    f"not {step.sha256}.",
-                    fix="Read what changed in it; if that is wanted, write the new sha256 into the campaign file. Nothing was started.",
-                )
-            )
+        failure = script_failure(step)
+        if failure is not None:
+            raise EngineError(failure)
+
+
+def script_failure(step: PrepareStep) -> Failure | None:
+    """Return why a script cannot be run, or None if it is there and is the one that was meant."""
+    try:
+        found = hashlib.sha256(Path(step.script).read_bytes()).hexdigest()
+    except OSError as error:
+        return Failure(
+            code="prepare_missing",
+            cause=f"The prepare script {step.script} cannot be read: {error.strerror or error}.",
+            fix="Put it there, or correct its path in the campaign file; nothing was started.",
+        )
+    if found == step.sha256:
+        return None
+    return Failure(
+        code="prepare_changed",
+        cause=f"The prepare script {step.script} is not the one that the campaign file means: its sha256 is {found}, not {step.sha256}.",
+        fix="Read what changed in it; if that is wanted, write the new sha256 into the campaign file. Nothing was started.",
+    )
 
 
 def prepare_failure(plan: LaunchPlan, exit_code: int, log: Path) -> Failure | None:

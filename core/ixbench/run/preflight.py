@@ -11,6 +11,7 @@ from ixbench.host.source import describe
 from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
 from ixbench.model.price import HOST_VENDOR
 from ixbench.run.replica import simulation_of
+from ixbench.run.startable import check_commands, check_scripts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +140,9 @@ def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated:
 
 
 def check_files(campaign: Campaign, plan: Plan, host: Host) -> None:
-    """Refuse a campaign whose files are missing or broken: what its workload and its engines read, and the model's tokenizer.
+    """Refuse a campaign whose files are missing or broken: what its workload and its engines read and start, and the model's tokenizer.
+
+    The engines' own commands are looked for where the machine has the hardware; elsewhere nobody expects them.
 
     :raises InputError: with a fault for each.
     :raises PluginError: if the workload fails.
@@ -152,10 +155,13 @@ def check_files(campaign: Campaign, plan: Plan, host: Host) -> None:
     # Deployments share their workload, so that one point for each load will do.
     loads = {point.load: point for point in plan.points}
     absent = {hardware: _absence(hardware, host) for hardware in {point.deployment.hardware for point in plan.points}}
+    here = [point for point in plan.points if absent[point.deployment.hardware] is None]
     started = [point for point in plan.points if absent[point.deployment.hardware] is None or point.deployment.hardware.absent == "fail"]
     checks = (
         partial(check_runnable, plan, tuple(loads.values()), host, where=campaign.where),
         partial(check_reads, plan, started, where=campaign.where),
+        partial(check_scripts_of, plan, started, where=campaign.where),
+        partial(check_commands, plan, here, host, where=campaign.where),
     )
     for check in checks:
         try:

@@ -83,6 +83,14 @@ WRONG = {
         file_of(workload='[workload]\nuse = "steady"\nlength = "soon"'),
         "workload.length: 'soon' is no duration; write a number of seconds or a text such as '90s', '60m' or '1h30m'",
     ),
+    "NUL in executable": (
+        file_of(deployment='[[deployment]]\nengine = "acme"\nconcurrency = 1\nexecutable = "ac\\u0000me"'),
+        "deployment[0].executable: the text holds a NUL character; allowed: text that a command line and a file's name can hold",
+    ),
+    "NUL in args": (
+        file_of(deployment='[[deployment]]\nengine = "acme"\nconcurrency = 1\nargs = { --x = ["a", "b\\u0000"] }'),
+        "deployment[0].args.--x: the flag or its value holds a NUL character; allowed: text that a command line can hold",
+    ),
     "no deployment": (file_of(deployment=""), "deployment: missing; allowed: one or more [[deployment]] tables"),
     "empty deployment": (
         file_of(top="schema = 1\ndeployment = []", deployment=""),
@@ -346,7 +354,10 @@ WRONG = {
         file_of(more="[limits]\nengine_died = 1"),
         "limits.engine_died: the rule 'engine_died' has no limit; allowed: errors, too_short",
     ),
-    "goodput of another time": (file_of(more="[goodput]\nitl = 1"), "goodput.itl: unknown key; allowed: e2el, e2el_sched, stall, tpot, ttfa, ttft, ttft_sched"),
+    "goodput of another time": (
+        file_of(more="[goodput]\nitl = 1"),
+        "goodput.itl: unknown key; allowed: e2el, e2el_sched, stall, tpot, ttfa, ttft, ttft_sched",
+    ),
     "goodput as text": (
         file_of(more='[goodput]\ntpot = "fast"'),
         "goodput.tpot: 'fast' is no duration; write a number of seconds or a text such as '90s', '60m' or '1h30m'",
