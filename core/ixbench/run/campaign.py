@@ -94,17 +94,7 @@ def run_campaign(
         if path is not None and points:
             folder.note_resumed(datetime.now(UTC))
         work = _Work(points=points, selected=selected, simulated=simulated, until=until, profile=profile)
-        interrupted = failed = False
-        try:
-            interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
-            if until is not None:
-                # Points that were not worth measuring were never promised.
-                folder.write_header(replace(folder.header(), planned=folder.sealed()))
-            _report(campaign, host, folder)
-        except IxbenchError as error:
-            # Told here and not by the command line, which cannot know what was measured before.
-            failed = True
-            sys.stderr.write(f"ixbench: {printable(str(error))}\n")
+        interrupted, failed = _measure_and_report(campaign, plan, host, work, folder=folder, redactor=redactor)
         sealed = set(folder.sealed())
         finished = [folder.result(point.id) for point in selected if point.id in sealed]
         _say_where(folder, resume_with if interrupted or failed else None)
@@ -147,6 +137,27 @@ class _Work:
     until: Callable[[Sequence[PointResult]], bool] | None
     profile: str | None = None
     """Id of the point that is profiled."""
+
+
+def _measure_and_report(
+    campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder: RunFolder, redactor: Redactor
+) -> tuple[bool, bool]:
+    """Return whether the user cut it short, and whether something failed, which is told here: only here is known what was measured."""
+    interrupted = False
+    try:
+        interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
+        if work.until is not None:
+            # Points that were not worth measuring were never promised.
+            folder.write_header(replace(folder.header(), planned=folder.sealed()))
+        _report(campaign, host, folder)
+    except KeyboardInterrupt:
+        # Before the loop watches for it, or after: nothing is in flight.
+        sys.stderr.write("ixbench: interrupted\n")
+        return True, False
+    except IxbenchError as error:
+        sys.stderr.write(f"ixbench: {printable(str(error))}\n")
+        return interrupted, True
+    return interrupted, False
 
 
 def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder: RunFolder, redactor: Redactor) -> bool:

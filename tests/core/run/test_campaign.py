@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 
 import pytest
 
+import ixbench_plugins
+from ixbench.api.hooks import hookimpl
+from ixbench.campaign.read import campaign_from_table
 from ixbench.cli.parser import Parser, parse
 from ixbench.cli.run import COMMAND, resume_command
+from ixbench.host.host import Host
+from ixbench.model.events import RunStarted
 from ixbench.model.result import Failure, Verdict
-from ixbench.run.campaign import exit_code
+from ixbench.plan.expand import make_plan
+from ixbench.run.campaign import exit_code, run_campaign
 from ixbench.testing.runs import sample_point, too_short
 
 VALID = Verdict(status="valid")
@@ -65,3 +73,33 @@ def test_it_shows_no_secret():
     said = command("b.toml", "--attach", "http://me:hunter22@h:1", "--set", "deployment.a.env.HF_TOKEN=hf_123456")
     assert "hunter22" not in said
     assert "hf_123456" not in said
+
+
+class Interrupter:
+    """Presses Ctrl-C between the header line and the first point."""
+
+    @hookimpl
+    def ixbench_on_event(self, event):
+        if isinstance(event, RunStarted):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_before_the_first_point_says_how_to_go_on(tmp_path, capsys):
+    table = {
+        "schema": 1,
+        "model": {"id": "m"},
+        "workload": {"use": "fixed", "requests": 1},
+        "deployment": [{"engine": "endpoint", "url": "http://127.0.0.1:9", "concurrency": [1, 2]}],
+    }
+    host = Host.of({"builtin": ixbench_plugins, "interrupter": Interrupter()})
+    campaign = campaign_from_table(table, host, where="t.toml")
+    plan = make_plan(campaign, host)
+    code = run_campaign(campaign, plan, host, results=tmp_path, resume_with="ixbench run t.toml --resume")
+    lines = capsys.readouterr().err.splitlines()
+    (folder,) = tmp_path.iterdir()
+    assert code == 130
+    assert lines[-3:] == [
+        "ixbench: interrupted",
+        f"results: {folder}",
+        "2 points not measured; go on with: ixbench run t.toml --resume",
+    ]
