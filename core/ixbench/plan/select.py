@@ -25,6 +25,8 @@ def select_points(plan: Plan, patterns: Sequence[str]) -> Plan:
     ids = [point.id for point in plan.points]
     faults = [
         Fault(where=f"--only {pattern}", problem="matches no point", allowed=", ".join(ids))
+        if pattern.strip()
+        else Fault(where="--only", problem="the value is empty", allowed=", ".join(ids), advice="leave the flag out for all points")
         for pattern in patterns
         if not any(fnmatchcase(identifier, pattern.lower()) for identifier in ids)
     ]

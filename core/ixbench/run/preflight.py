@@ -116,6 +116,8 @@ def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated:
     :param points: what is to be measured.
     :raises InputError: with what is in the way.
     """
+    if not profile.strip():
+        raise InputError(Fault(where="--profile", problem="the value is empty", allowed=", ".join(point.id for point in plan.points)))
     where = f"--profile {profile}"
     point = next((point for point in points if point.id == profile), None)
     if point is None:

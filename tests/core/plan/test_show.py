@@ -116,3 +116,9 @@ def test_only(plan):
 def test_only_nothing(plan):
     with pytest.raises(InputError, match=r"^--only acme: matches no point; allowed: acme-c4, acme-c6, plain-r0.5$"):
         select_points(plan, ["acme", "plain*"])
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_only_an_empty_text(plan, empty):
+    with pytest.raises(InputError, match=r"^--only: the value is empty; allowed: acme-c4, .*; leave the flag out for all points$"):
+        select_points(plan, [empty])

@@ -145,6 +145,12 @@ def test_check_asks_for_weights_only_where_an_engine_would_be_started(real, abse
         check_files(campaign, plan, real)
 
 
+def test_an_empty_profile_is_told_as_such(house):
+    plan = planned(house)
+    with pytest.raises(InputError, match=r"^--profile: the value is empty; allowed: acme-c1, acme-c2$"):
+        check_profiled("", plan, plan.points, frozenset(), house)
+
+
 @pytest.mark.parametrize("profiler", [True, False])
 def test_a_profile_of_a_server_without_its_profiler_is_refused(real, profiler):
     table = {
