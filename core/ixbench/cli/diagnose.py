@@ -25,7 +25,9 @@ Without --engine the signatures of all engines apply. A process that was killed 
 told by --exit. The exit code of this command is 0 whatever was found.
 
 JSON: {"root": {"id", "kind", "cause", "fix", "line", "evidence"} or null, "findings": [the same for each further match],
-"tail": [the last lines]}. line counts from 1, carriage returns as line breaks; it is null where only the exit code tells."""
+"tail": [the last lines], "skipped_bytes"}. line counts from 1, carriage returns as line breaks; it is null where only the
+exit code tells. skipped_bytes is how much was not searched: the middle of a log of more than 16 MiB, and of a line of more
+than 4096 bytes."""
 
 EXAMPLES = (
     "ixbench diagnose results/2026-01-31T120000Z-kimi/launches/vllm-tp8/engine.log",
@@ -33,37 +35,50 @@ EXAMPLES = (
     "docker logs my-server 2>&1 | ixbench diagnose - --json | jq .root",
 )
 STDIN = "-"
+TAIL_CHARACTERS = 200
+"""Of each of the last lines: they only show where the log ends."""
 
 
-def diagnosis_json(found: Diagnosis, exit_code: int | None) -> dict[str, Any]:
+def diagnosis_json(found: Diagnosis, exit_code: int | None, *, skipped_bytes: int) -> dict[str, Any]:
     """Return the JSON form."""
     return {
         "root": None if found.root is None else _match_json(found.root, found, exit_code),
         "findings": [_match_json(match, found, exit_code) for match in found.findings],
-        "tail": [_redacted(line) for line in found.tail],
+        "tail": [_cut(_redacted(line), TAIL_CHARACTERS) for line in found.tail],
+        "skipped_bytes": skipped_bytes,
     }
 
 
-def diagnosis_text(found: Diagnosis, exit_code: int | None, *, engine: str | None) -> str:
+def diagnosis_text(found: Diagnosis, exit_code: int | None, *, engine: str | None, skipped_bytes: int) -> str:
     """Return the form for people."""
+    lines = _nothing_known(found, engine) if found.root is None else _known(found.root, found, exit_code)
+    if skipped_bytes:
+        lines += ["", f"{skipped_bytes:,} bytes in the middle of the log, or of very long lines, were not searched."]
+    return "\n".join(lines)
+
+
+def _nothing_known(found: Diagnosis, engine: str | None) -> list[str]:
     searched = "all engines" if engine is None else engine
-    if found.root is None:
-        lines = [f"No known failure: no line matches a signature of {searched}."]
-        if found.tail:
-            lines += ["", "The last lines:", *(f"  {_redacted(line)}" for line in found.tail)]
-        return "\n".join(lines)
-    root = found.root
+    lines = [f"No known failure: no line matches a signature of {searched}."]
+    if found.tail:
+        lines += ["", "The last lines:", *(f"  {_shown(line, TAIL_CHARACTERS)}" for line in found.tail)]
+    return lines
+
+
+def _known(root: Match, found: Diagnosis, exit_code: int | None) -> list[str]:
+    from ixbench.launch.log import SHOWN_CHARACTERS
+
     lines = [f"{_KINDS[root.signature.kind]}: {root.signature.id}", f"  {root.signature.cause}", f"  To do: {root.signature.fix}", ""]
     if root.line:
-        lines.append(f"  line {root.line}: {_redacted(root.text)}")
+        lines.append(f"  line {root.line}: {_shown(root.text, SHOWN_CHARACTERS)}")
     else:
         lines.append(f"  no line tells: {_evidence(root, found, exit_code)}")
     if found.findings:
         lines += ["", "Also found:"]
     for match in found.findings:
         lines += [f"  {match.signature.id} ({_kind(match.signature)}): {match.signature.cause}"]
-        lines += [f"    line {match.line}: {_redacted(match.text)}"]
-    return "\n".join(lines)
+        lines += [f"    line {match.line}: {_shown(match.text, SHOWN_CHARACTERS)}"]
+    return lines
 
 
 _KINDS = {"fatal": "Cause", "invalidates": "Results are not valid", "warning": "Warning"}
@@ -89,8 +104,22 @@ def _evidence(match: Match, found: Diagnosis, exit_code: int | None) -> str:
 
     if match.line:
         return _redacted(match.text)
-    last = f"; the last line is: {_redacted(found.tail[-1])}" if found.tail else "; the log is empty"
+    last = f"; the last line is: {_cut(_redacted(found.tail[-1]), TAIL_CHARACTERS)}" if found.tail else "; the log is empty"
     return describe_exit(exit_code) + last
+
+
+def _shown(text: str, most: int) -> str:
+    """Return a line for people: cut when it is as long as they will see it, since each byte of a binary log takes several characters."""
+    from ixbench.model.printable import printable
+
+    return _cut(printable(_redacted(text)), most)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - len(_CUT)] + _CUT
+
+
+_CUT = " ..."
 
 
 def _redacted(text: str) -> str:
@@ -152,18 +181,19 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.load import load_host
     from ixbench.launch.diagnose import diagnose
-    from ixbench.launch.log import numbered_lines
+    from ixbench.launch.log import Unread, numbered_lines
     from ixbench.model.printable import printable_lines
 
     host = load_host()
     signatures = host.signatures()
     engine = _engine(arguments.engine, signatures, [adapter.name for adapter in host.engines()])
+    unread = Unread()
     with _opened(arguments.log) as file:
-        found = diagnose(numbered_lines(file), signatures, engine=engine, exit_code=arguments.exit)
+        found = diagnose(numbered_lines(file, unread), signatures, engine=engine, exit_code=arguments.exit)
     if arguments.json:
-        print(json.dumps(diagnosis_json(found, arguments.exit), indent=2))
+        print(json.dumps(diagnosis_json(found, arguments.exit, skipped_bytes=unread.skipped_bytes), indent=2))
     else:
-        print(printable_lines(diagnosis_text(found, arguments.exit, engine=engine)))
+        print(printable_lines(diagnosis_text(found, arguments.exit, engine=engine, skipped_bytes=unread.skipped_bytes)))
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -23,24 +24,39 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 _BREAKS = re.compile(rb"\r\n|\r|\n")
 
 
-def clean_lines(log: bytes) -> Iterator[str]:
-    """Yield a log's lines: bad bytes replaced, terminal colours removed, carriage returns taken as line breaks."""
+@dataclass(slots=True)
+class Unread:
+    """What was left out of the lines of a log."""
+
+    skipped_bytes: int = 0
+
+
+def clean_lines(log: bytes, unread: Unread | None = None) -> Iterator[str]:
+    """Yield a log's lines: bad bytes replaced, terminal colours removed, carriage returns taken as line breaks.
+
+    :param unread: gets the bytes that are left out of very long lines.
+    """
+    unread = Unread() if unread is None else unread
     begin = 0
     for found in _BREAKS.finditer(log):
-        yield _clean(log, begin, found.start())
+        yield _clean(log, begin, found.start(), unread)
         begin = found.end()
-    yield _clean(log, begin, len(log))
+    yield _clean(log, begin, len(log), unread)
 
 
-def numbered_lines(file: BinaryIO) -> Iterator[tuple[int, str]]:
-    """Yield a log's lines as `clean_lines` does, with their numbers from 1; the middle of a very long log is left out, but counted."""
+def numbered_lines(file: BinaryIO, unread: Unread | None = None) -> Iterator[tuple[int, str]]:
+    """Yield a log's lines as `clean_lines` does, with their numbers from 1; the middle of a very long log is left out, but counted.
+
+    :param unread: gets the bytes that are left out.
+    """
+    unread = Unread() if unread is None else unread
     head = file.read(READ_BYTES // 2)
     if len(head) < READ_BYTES // 2:
-        yield from enumerate(clean_lines(head), 1)
+        yield from enumerate(clean_lines(head, unread), 1)
         return
     # Parted at a line's end where there is one, so that no line of a log that is read whole falls apart.
     cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1 or len(head)
-    yield from enumerate(clean_lines(head[:cut]), 1)
+    yield from enumerate(clean_lines(head[:cut], unread), 1)
     breaks = _Breaks()
     breaks.count(head[:cut])
     window = deque([head[cut:]])
@@ -50,11 +66,12 @@ def numbered_lines(file: BinaryIO) -> Iterator[tuple[int, str]]:
         kept += len(block)
         while kept - len(window[0]) >= READ_BYTES // 2:
             kept -= len(window[0])
+            unread.skipped_bytes += len(window[0])
             breaks.count(window.popleft())
     tail = b"".join(window)
     if breaks.open and tail.startswith(b"\n"):
         tail = tail[1:]
-    yield from enumerate(clean_lines(tail), breaks.total + 1)
+    yield from enumerate(clean_lines(tail, unread), breaks.total + 1)
 
 
 def log_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -89,7 +106,8 @@ class _Breaks:
         self.open = block.endswith(b"\r") or (self.open and not block)
 
 
-def _clean(log: bytes, begin: int, end: int) -> str:
+def _clean(log: bytes, begin: int, end: int, unread: Unread) -> str:
+    unread.skipped_bytes += max(0, end - begin - LINE_BYTES)
     half = LINE_BYTES // 2
     line = log[begin:end] if end - begin <= LINE_BYTES else log[begin : begin + half] + b" ... " + log[end - half : end]
     return _ESCAPES.sub("", line.decode("utf-8", errors="replace"))

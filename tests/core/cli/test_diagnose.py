@@ -75,7 +75,7 @@ def test_a_negative_exit_code_is_a_value_and_no_flag(ixbench, log, code):
 def test_nothing_known_shows_the_last_lines(ixbench, log):
     code, out, _ = ixbench(log("one\ntwo\n"))
     assert (code, out) == (0, "No known failure: no line matches a signature of all engines.\n\nThe last lines:\n  one\n  two\n")
-    assert json.loads(ixbench(log("one\ntwo\n"), "--json")[1]) == {"root": None, "findings": [], "tail": ["one", "two"]}
+    assert json.loads(ixbench(log("one\ntwo\n"), "--json")[1]) == {"root": None, "findings": [], "tail": ["one", "two"], "skipped_bytes": 0}
 
 
 def test_what_a_terminal_would_obey_is_shown_instead(ixbench, log):
@@ -97,13 +97,27 @@ def test_one_endless_line_is_searched_at_both_ends(ixbench, log):
     assert (code, root["id"], root["line"]) == (0, "gpu-out-of-memory", 1)
     assert root["evidence"].endswith(OOM)
     assert len(root["evidence"]) <= 500
+    assert json.loads(out)["skipped_bytes"] == 3 * 2**20 + len(OOM) - 4096
+    assert ixbench(log(b"x" * 5096))[1].endswith("\n\n1,000 bytes in the middle of the log, or of very long lines, were not searched.\n")
+
+
+@pytest.mark.parametrize("known", [b"", OOM.encode()], ids=["unknown", "known"])
+def test_lines_of_a_binary_log_are_cut(ixbench, log, known):
+    path = log(b"\n".join([b"\x01" * 3000 + known + b"\xfe\x07" * 500] * 20))
+    _, out, _ = ixbench(path)
+    assert max(map(len, out.splitlines())) <= (520 if known else 202)
+    assert known.decode() in out
+    assert (" ..." in out, "not searched" in out) == (True, False)
+    assert max(map(len, json.loads(ixbench(path, "--json")[1])["tail"])) == 200
 
 
 def test_line_numbers_hold_beyond_the_part_that_is_left_out(ixbench, log, monkeypatch):
     monkeypatch.setattr("ixbench.launch.log.READ_BYTES", 4096)
     count = 100_000
-    root = json.loads(ixbench(log("an unremarkable line\n" * count + f"{OOM}\n"), "--json")[1])["root"]
-    assert (root["id"], root["line"]) == ("gpu-out-of-memory", count + 1)
+    content = "an unremarkable line\n" * count + f"{OOM}\n"
+    found = json.loads(ixbench(log(content), "--json")[1])
+    assert (found["root"]["id"], found["root"]["line"]) == ("gpu-out-of-memory", count + 1)
+    assert len(content) - 4096 - 2**20 <= found["skipped_bytes"] <= len(content) - 4096
 
 
 def test_stdin(ixbench, monkeypatch):
