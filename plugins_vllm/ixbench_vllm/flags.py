@@ -161,12 +161,12 @@ TABLE = (
 )
 
 NO_FLAGS = ("build", "load_rate", "prompt_tokens_details", "ready_limit", "sanity", "stall_limit", "weights")
-"""Options that are no flags of their own; `prompt_tokens_details` is `DETAILS`, unless it is switched off."""
+"""Options that are no flags of their own; `prompt_tokens_details` is `DETAILS`, which is on where no recipe says otherwise."""
 
 DETAILS = "--enable-prompt-tokens-details"
 STRICT = "--fail-on-environ-validation"
 ADDED = {
-    DETAILS: "without it vLLM reports no cached tokens",
+    DETAILS: "without it vLLM reports no cached tokens; not with a recipe, unless asked for",
     STRICT: "a VLLM_ variable that this build does not read then ends the launch instead of changing nothing",
 }
 """Flags that ixbench adds of itself, each with its reason."""
@@ -200,11 +200,17 @@ def added_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue
     if deployment.url is not None:
         return []
     found: list[tuple[str, ArgValue]] = []
-    if deployment.options.prompt_tokens_details is not False:
+    if _wants_details(deployment):
         found.append((DETAILS, True))
     if build_of(deployment).strict:
         found.append((STRICT, True))
     return found
+
+
+def _wants_details(deployment: Deployment[VllmOptions]) -> bool:
+    """Whether requests shall report cached tokens; a recipe is started as it was published, unless someone asks for them."""
+    asked = deployment.options.prompt_tokens_details
+    return deployment.recipe is None if asked is None else asked
 
 
 def revision_flags(deployment: Deployment[VllmOptions]) -> list[tuple[str, ArgValue]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.engine import flag_key, launch_notes
 from ixbench_vllm.builds import build_of
 from ixbench_vllm.environment import ORIGIN
-from ixbench_vllm.flags import ADDED, ALIASES
+from ixbench_vllm.flags import ADDED, ALIASES, DETAILS
 from ixbench_vllm.sanity import not_asked
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ def _beside_the_recipe(
     for flag, _ in flags:
         if flag in ADDED and flag not in given:
             yield f"{flag} beside the recipe: {ADDED[flag]}"
+    if DETAILS not in {flag_key(flag, ALIASES) for flag, _ in flags}:
+        yield (
+            "as published, requests report no cached tokens: hit shares come from the server's counters alone, and computed rates stay "
+            "empty; prompt_tokens_details = true asks for them"
+        )
     for name, variable in env.items():
         if variable.origin == ORIGIN:
             yield f"{name}={variable.value} beside the recipe: {variable.reason}"

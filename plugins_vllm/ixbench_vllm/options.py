@@ -150,7 +150,7 @@ class VllmOptions(OptionsModel):
     stream_interval: PositiveInt | None = None
     """Tokens a stream chunk; more than 1 coarsens inter-token times."""
     prompt_tokens_details: bool | None = None
-    """Report cached tokens a request, which vLLM else does not; on unless set to false."""
+    """Report cached tokens a request, which vLLM else does not. Where nothing is said: yes, but as published with a recipe."""
     profiler: bool | None = None
     """Load vLLM's torch profiler, so that it can be started and stopped while a point runs; traces lie in the launch's folder."""
     build: Annotated[str, Field(min_length=1)] | None = None

@@ -159,6 +159,7 @@ def test_cached_tokens_are_reported_unless_they_are_switched_off():
     for fields in ({"options": {"prompt_tokens_details": False}}, {"args": {DETAILS: False}}):
         assert DETAILS not in ADAPTER.plan(deployment(**fields)).server.argv
     assert DETAILS in ADAPTER.plan(deployment(options={"prompt_tokens_details": True})).server.argv
+    assert DETAILS in ADAPTER.plan(deployment()).server.argv
 
 
 @pytest.mark.parametrize(
