@@ -166,7 +166,9 @@ def test_tokens_that_come_all_at_once_are_implausible():
 
 
 def test_a_few_short_answers_at_once_are_no_reason():
-    assert verdict([*records(150), *(sample_record(f"s{i}", send_s=3.0 * i + 0.85, gap_s=0.0, chunks=2) for i in range(50))]).status == "valid"
+    assert (
+        verdict([*records(150), *(sample_record(f"s{i}", send_s=3.0 * i + 0.85, gap_s=0.0, chunks=2) for i in range(50))]).status == "valid"
+    )
 
 
 @pytest.mark.parametrize(("on_host", "found"), [(True, []), (False, ["implausible"])])
