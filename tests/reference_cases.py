@@ -229,7 +229,7 @@ def kind_session_cost(given: dict[str, Any]) -> Answer:
 
 
 def kind_power(given: dict[str, Any]) -> Answer:
-    """Answer what is provisioned always, what is measured where a measured power is given, and money (of what is provisioned) for a price."""
+    """Answer what is provisioned always, what is measured where a power is given, and money (of what is provisioned) for a price."""
     rate, kw = number(given["tps_per_gpu"]), number(given["all_in_kw"])
     provisioned = provisioned_j_per_token(kw, rate)
     answers = {

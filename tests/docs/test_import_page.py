@@ -21,5 +21,7 @@ def test_every_reason_for_a_refusal_is_told():
 
 
 def test_every_importer_and_option_is_told():
-    assert set(re.findall(r"^\| [^|]+ \| (\w+) \|", TEXT, re.MULTILINE)) - {"importer", "meaning"} == {importer.name for importer in IMPORTERS}
+    assert set(re.findall(r"^\| [^|]+ \| (\w+) \|", TEXT, re.MULTILINE)) - {"importer", "meaning"} == {
+        importer.name for importer in IMPORTERS
+    }
     assert set(re.findall(r"`inferencex\.(\w+)=", TEXT)) == InferencexOptions.model_fields.keys()

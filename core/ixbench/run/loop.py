@@ -146,9 +146,7 @@ class RunLoop:
                     self.host.hardware(),
                 ),
                 flags=flags,
-                keep=(lambda: not queue and not self.interruption.asked)
-                if self._kept
-                else None,
+                keep=(lambda: not queue and not self.interruption.asked) if self._kept else None,
             )
             with self.interruption.until_asked() as immune:
                 async with start as engine:
