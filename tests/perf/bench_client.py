@@ -67,7 +67,7 @@ def busy_loops() -> Iterator[None]:
 
 def watched(arguments: list[str]) -> int:
     """Run the command line in this process; write down when each request was sent, and when the server sent its first token."""
-    from ixbench.cli.main import main as run
+    from ixbench.cli.entry import main as run
     from ixbench.replay.wire.post import Wire
 
     seen: dict[str, tuple[int, int]] = {}
@@ -81,7 +81,8 @@ def watched(arguments: list[str]) -> int:
         return capture
 
     Wire.post = noted  # type: ignore[method-assign]
-    code = run(arguments[1:])
+    sys.argv[1:] = arguments[1:]
+    code = run()
     Path(arguments[0]).write_text(json.dumps(seen))
     return code
 
