@@ -13,6 +13,7 @@ import pytest
 
 from ixbench.launch.ports import is_listening
 from ixbench.launch.tree import MARKER
+from ixbench.testing.running import port_gets_free
 
 pytestmark = pytest.mark.usefixtures("machine")
 
@@ -53,7 +54,7 @@ def everything_is_gone(shell, record, state):
     """Hold what was left against what there is now."""
     assert shell.processes() == []
     assert not Path(record["tmp"]).exists()
-    assert not any(is_listening(port) for port in record["ports"].values())
+    assert all(port_gets_free(port) for port in record["ports"].values())
     assert list(state.iterdir()) == []
 
 

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from ixbench.launch.ports import is_listening
 from ixbench.model.record import RequestRecord
 from ixbench.report.load import load_run
 from ixbench.store.folder import RunReader
+from ixbench.testing.running import port_gets_free
 
 POINTS = ["scripted-c1", "scripted-c3"]
 REQUESTS = 40
@@ -275,4 +275,4 @@ def test_a_second_run_makes_a_second_folder_and_resume_goes_on_with_it(there, do
 def test_the_folder_reads_back(folder):
     view = load_run(folder)
     assert [point.id for point in view.points] == POINTS
-    assert not is_listening(read(next((folder / "launches").iterdir()) / "launch.json")["ports"]["http"])
+    assert port_gets_free(read(next((folder / "launches").iterdir()) / "launch.json")["ports"]["http"])

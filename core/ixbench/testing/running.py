@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from urllib.parse import unquote
 
 import httpx
 
+from ixbench.launch.ports import is_listening
 from ixbench.testing.scripted_server import ScriptedServer, ServerOptions
 
 if TYPE_CHECKING:
@@ -104,3 +106,13 @@ def server_thread(options: ServerOptions | None = None) -> Iterator[RunningServe
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_STOP_LIMIT_S)
+
+
+def port_gets_free(port: int, limit_s: float = 30.0) -> bool:
+    """Whether nothing listens on the port at some moment within the limit: the engine of another test may have been given it meanwhile."""
+    deadline = time.monotonic() + limit_s
+    while is_listening(port):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

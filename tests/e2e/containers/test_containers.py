@@ -14,6 +14,7 @@ import pytest
 
 from ixbench.launch.leftover import clean, leftovers
 from ixbench.launch.ports import is_listening
+from ixbench.testing.running import port_gets_free
 
 pytest.importorskip("xllamacpp", reason="the extra llamacpp is not installed")
 pytest.importorskip("gguf", reason="the extra llamacpp is not installed")
@@ -76,7 +77,7 @@ def marker_of(launch: dict) -> str:
 def assert_nothing_left(tool, launch):
     assert tool.containers() == []
     assert marked(marker_of(launch)) == []
-    assert not any(is_listening(port) for port in launch["ports"].values())
+    assert all(port_gets_free(port) for port in launch["ports"].values())
 
 
 def test_a_point_is_measured_and_nothing_is_left(shell, tool):

@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from ixbench.api.engine import Deployment, Engine, HardwareSpec, ModelSpec
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
-from ixbench.launch.ports import is_listening, lease_ports
+from ixbench.launch.ports import lease_ports
+from ixbench.testing.running import port_gets_free
 from ixbench_plugins.engines.llamacpp import serve
 from ixbench_plugins.engines.llamacpp.adapter import RESERVED, LlamaCppAdapter
 from ixbench_plugins.engines.llamacpp.options import LlamaCppOptions
@@ -160,7 +161,7 @@ async def test_the_real_server_serves_and_leaves_nothing(tmp_path):
         assert found["engine_version"].startswith("xllamacpp ")
         assert (found["slots"], found["context"]) == (4, 512)
     assert not psutil.pid_exists(pid)
-    assert not is_listening(port)
+    assert port_gets_free(port)
 
 
 async def test_all_words_are_single_tokens_for_the_real_tokenizer(tmp_path):
