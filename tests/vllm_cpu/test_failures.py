@@ -63,7 +63,8 @@ def test_a_killed_worker_ends_its_point_with_the_cause(ended):
     done, seen = ended
     result = done.point("vllm-c2")
     assert result["failure"]["code"] == "vllm-worker-died"
-    assert "exit code: -9" in "".join(result["failure"]["evidence"])
+    # vLLM itself may not know the exit code yet when it says so.
+    assert "died unexpectedly" in "".join(result["failure"]["evidence"])
     assert result["verdict"]["status"] == "invalid"
     assert "engine_died" in {reason["code"] for reason in result["verdict"]["reasons"]}
     assert 0 < result["accounting"]["ok"] < REQUESTS
