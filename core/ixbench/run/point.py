@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from ixbench.run.vigil import Vigil
     from ixbench.store.point import PointWriter
 
-_BROKEN_OFF: frozenset[FailureKind | None] = frozenset({"transport", "truncated"})
+_BROKEN_OFF: frozenset[FailureKind | None] = frozenset({"transport", "truncated", "server_error"})
 """Failures that the death of an engine shows as."""
 _STOP_GRACE_S = 1.0
 """How long requests in flight may take when the user asks to stop: their point is measured again, so waiting longer gains nothing."""
-_DEATH_LIMIT_S = 2.0
+_DEATH_LIMIT_S = 5.0
 """How long a dying process may take from the loss of its connections to its end."""
 _SUSPICION_LIMIT_S = 10.0
 """How long the watch may take to decide whether an engine is dead whose server lives."""
