@@ -29,20 +29,20 @@ _BETWEEN_TOKENS = frozenset({"tpot", "stall"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSums:
-    """Tokens of all successes as the server counted them: 0 without any success, None where one of them was not counted."""
+    """Tokens as the server counted them: 0 without any success, None where one of them was not counted."""
 
-    input: int | None
-    output: int | None
-    cached: int | None
+    input: float | None
+    output: float | None
+    cached: float | None
     """An answer that leaves the field out counts as nothing cached, as servers mean it; None where no answer has it."""
 
     @property
-    def total(self) -> int | None:
+    def total(self) -> float | None:
         """Input and output."""
         return None if self.input is None or self.output is None else self.input + self.output
 
     @property
-    def computed(self) -> int | None:
+    def computed(self) -> float | None:
         """What was not found in the prefix cache, and the output."""
         return None if self.total is None or self.cached is None else self.total - self.cached
 

@@ -45,7 +45,7 @@ def _provisioned(of: Callable[[float, float], float]) -> Callable[[Measurement],
     return compute
 
 
-def _tokens(measurement: Measurement) -> dict[str, int | None]:
+def _tokens(measurement: Measurement) -> dict[str, float | None]:
     sums = measure.token_sums(measurement)
     return {"total": sums.total, "input": sums.input, "output": sums.output, "computed": sums.computed}
 

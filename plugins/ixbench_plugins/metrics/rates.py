@@ -8,19 +8,22 @@ from ixbench.api import measure
 from ixbench.api.measure import Metric
 
 if TYPE_CHECKING:
-    from ixbench.api.measure import Measurement, MetricValue
+    from ixbench.api.measure import Measurement, MetricValue, TokenSums
 
 _PARTS = "total: input + output; computed: input - cached + output"
 
 
 def _token_rates(measurement: Measurement, divisor: int | None) -> dict[str, MetricValue]:
     """Return tokens a second by kind, divided; None where something is not known."""
-    sums = measure.token_sums(measurement)
-    span = measure.span_s(measurement)
+    return rates_of(measure.token_sums(measurement), measure.span_s(measurement), divisor)
+
+
+def rates_of(sums: TokenSums, seconds: float | None, divisor: int | None) -> dict[str, MetricValue]:
+    """Return tokens a second by kind, divided; None where something is not known."""
     counts = {"total": sums.total, "input": sums.input, "output": sums.output, "computed": sums.computed}
-    if not span or not divisor:
+    if not seconds or not divisor:
         return dict.fromkeys(counts)
-    return {name: None if count is None else count / span / divisor for name, count in counts.items()}
+    return {name: None if count is None else count / seconds / divisor for name, count in counts.items()}
 
 
 def _span(measurement: Measurement) -> float | None:

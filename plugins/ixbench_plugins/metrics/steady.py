@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api import measure
 from ixbench.api.measure import Metric
+from ixbench_plugins.metrics.rates import rates_of
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, MetricValue
@@ -27,19 +28,12 @@ def _window_s(measurement: Measurement) -> float | None:
 
 def _rates(measurement: Measurement, divisor: int | None) -> dict[str, MetricValue]:
     """Return tokens a second by kind in the steady window, divided; None where something is not known."""
-    found: dict[str, MetricValue] = dict.fromkeys(("total", "input", "output", "computed"))
     window = measure.steady_window(measurement)
     if window is None or not divisor:
-        return found
+        return rates_of(measure.TokenSums(input=None, output=None, cached=None), None, None)
     tokens = measure.token_times(measurement, window.slices(1))
-    per_token = 1 / window.seconds / divisor
-    read = None if tokens.input is None else float(tokens.input[0])
-    made = None if tokens.output is None else float(tokens.output[0])
-    cached = None if tokens.cached is None else float(tokens.cached[0])
-    total = None if read is None or made is None else read + made
-    computed = None if total is None or cached is None else total - cached
-    counts = {"total": total, "input": read, "output": made, "computed": computed}
-    return found | {name: None if count is None else count * per_token for name, count in counts.items()}
+    read, made, cached = (None if kind is None else float(kind[0]) for kind in (tokens.input, tokens.output, tokens.cached))
+    return rates_of(measure.TokenSums(input=read, output=made, cached=cached), window.seconds, divisor)
 
 
 def _output_rates(measurement: Measurement) -> dict[str, MetricValue] | None:
