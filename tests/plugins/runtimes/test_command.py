@@ -56,11 +56,11 @@ def test_variables_of_this_machine_are_handed_on_by_name_and_never_over_planned_
 
 def test_what_the_engine_reads_is_mounted_where_it_lies_and_read_only(plan, place):
     launch = plan(reads=("/models/k3",), prepare=(PrepareStep(script="/steps/fix.sh", sha256="0" * 64, reason="a fix"),))
-    words = argv(DOCKER, launch, place(mounts=["/models/k3", "/cache:/root/.cache:rw", "/data:/data"]))
+    words = argv(DOCKER, launch, place(mounts=["/models/k3", "/cache:/engine/cache:rw", "/data:/data"]))
     assert values(words, "--mount") == [
         "type=bind,source=/models/k3,target=/models/k3,readonly",
         "type=bind,source=/steps,target=/steps,readonly",
-        "type=bind,source=/cache,target=/root/.cache",
+        "type=bind,source=/cache,target=/engine/cache",
         "type=bind,source=/data,target=/data,readonly",
     ]
 

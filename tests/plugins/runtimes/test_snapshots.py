@@ -36,7 +36,7 @@ def test_the_gpus_of_a_deployment_are_chosen_inside_by_its_visibility_variable(a
 @pytest.mark.parametrize("adapter", [VllmAdapter(), AtomAdapter()], ids=lambda adapter: adapter.name)
 def test_kimi_k3_in_a_container(adapter, concurrency, runtime):
     plan = adapter.plan(recipe_deployment(adapter, "kimi-k3-mi355x", concurrency=concurrency, runtime=runtime.name))
-    options = runtime.Options(inherit_env=["HF_TOKEN"], mounts=["/data/models:/root/.cache/huggingface"])
+    options = runtime.Options(inherit_env=["HF_TOKEN"], mounts=["/data/models:/cache/huggingface"])
     place = Place(marker="kimi-0123456789abcdef", folder="/results/run/launches/kimi", inherited=INHERITED, options=options, facts=FACTS)
     for process in plan.processes:
         words = runtime.wrap(plan, process, place).argv

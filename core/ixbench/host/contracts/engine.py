@@ -182,8 +182,10 @@ class EngineAdapter(ABC, Generic[OptionsT]):
 
         :raises EngineError: if the server has none configured.
         """
-        del engine, on
-        raise NotImplementedError
+        # Asked only where `capabilities` promises a profiler, and then this method must be overridden.
+        raise NotImplementedError(
+            f"engine {self.name} promises a profiler, but has no way to {'start' if on else 'stop'} it at {engine.url}"
+        )
 
     async def provenance(self, engine: Engine) -> Mapping[str, object]:
         """Return what the running server says about itself; it may use `engine_version` as a key, which then enters the identity."""
