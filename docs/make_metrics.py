@@ -1,9 +1,9 @@
-"""Writes docs/metrics.md from the metrics and verdict rules themselves. Run it after any change to one of them."""
+"""Writes docs/metrics.md from the metrics themselves. Run it after any change to one of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ixbench.cli.metrics import metrics_json
 from ixbench.host.load import load_host
@@ -27,12 +27,12 @@ HEADERS = {
 }
 
 HEAD = """\
-# Metrics and verdict rules
+# Metrics
 
 One flat record is kept of each request ([run-folder.md](run-folder.md)), and every number is a pure function of the records: what a point
 has under `metrics` in point.json can be derived again with `ixbench report --recompute`. `ixbench metrics` prints what follows for all
-installed plugins; a plugin of your own adds metrics and rules through [hooks](hooks.md), and they stand in point.json, in `ixbench metrics`
-and in the tables without anything else.
+installed plugins; a plugin of your own adds metrics through [hooks](hooks.md), and they stand in point.json, in `ixbench metrics` and in
+the tables without anything else. Whether a point's numbers may be used is said by its [verdict](verdicts.md).
 
 Seconds are stored and milliseconds only printed. What is not known is null, never 0. Times are those of successes of the measured phase;
 `failed_share` stands beside them, and the `penalised` times count failures as endless.
@@ -53,13 +53,6 @@ What a metric needs: chunks (stamps of the stream), chunk_tokens (the server's c
 gpus (their number), schedule (when requests were due), connection (when it was ready), cached_tokens and counters (what the server says of
 its cache and of itself), power (readings of the GPUs), book (the hardware book), goodput (the limits of `[goodput]`). Without it the metric
 is null. The source names who else defines it so.
-"""
-
-CHECKS = """
-## Verdict rules
-
-A point is valid, valid with warnings, or invalid by these rules; invalid points keep their numbers and stand on no frontier. `[limits]
-<code> = number` sets another limit; a rule without a number has none to set.
 """
 
 TOOLS_HEAD = """
@@ -84,9 +77,7 @@ def page() -> str:
     """Return the text of docs/metrics.md."""
     host = load_host()
     shipped = {info.source.plugin for info in host.plugins() if info.source.distribution == DISTRIBUTION}
-    found = metrics_json(host)
-    metrics = [row for row in found["metrics"] if row["plugin"] in shipped]
-    checks = [row for row in found["checks"] if row["plugin"] in shipped]
+    metrics = [row for row in metrics_json(host)["metrics"] if row["plugin"] in shipped]
     parts = [
         HEAD,
         METRICS,
@@ -98,11 +89,6 @@ def page() -> str:
                 for row in metrics
             ),
         ),
-        CHECKS,
-        *_table(
-            ("code", "limit", "agentic", "rule"),
-            ((f"`{row['code']}`", _number(row["limit"]), _number(row["agentic_limit"]), row["rule"]) for row in checks),
-        ),
         TOOLS_HEAD,
         *_table(
             ("as", *HEADERS.values()),
@@ -111,10 +97,6 @@ def page() -> str:
         SCALE.format(**MEASURED).rstrip("\n"),
     ]
     return "\n".join(parts).replace("\n\n\n", "\n\n") + "\n"
-
-
-def _number(value: Any) -> str:  # noqa: ANN401 - a value of JSON
-    return "-" if value is None else f"{value:g}"
 
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[str]:

@@ -29,6 +29,7 @@ def metrics_json(host: Host) -> dict[str, Any]:
                 "limit": check.limit,
                 "agentic_limit": check.limit if check.agentic_limit is None else check.agentic_limit,
                 "rule": check.explain,
+                "advice": check.advice or None,
                 "plugin": plugin_of(host, check),
             }
             for check in host.checks()
@@ -47,7 +48,8 @@ def metrics_text(host: Host) -> str:
         lines += [f"{metric['name']}  [{metric['unit']}]{better}{needs}{_giver(metric)}", *_wrapped(metric["definition"], width), ""]
     lines += ["Verdict rules, each with its usual limit, which [limits] <code> = number changes:", ""]
     for check in found["checks"]:
-        lines += [f"{check['code']}{limit_text(check)}{_giver(check)}", *_wrapped(check["rule"], width), ""]
+        advice = _wrapped(f"If not: {check['advice']}", width) if check["advice"] else ()
+        lines += [f"{check['code']}{limit_text(check)}{_giver(check)}", *_wrapped(check["rule"], width), *advice, ""]
     return "\n".join(lines).rstrip()
 
 
@@ -85,7 +87,7 @@ COMMAND = Command(
     summary="list the metrics with their definitions, and the verdict rules",
     description=(
         "List every metric that a point can have, with its unit, the direction that is better, what it is made of and its definition,\n"
-        "then every verdict rule with its usual limit. Those of plugins are among them; their names stand in parentheses."
+        "then every verdict rule with its usual limit and what to do. Those of plugins are among them; their names stand in parentheses."
     ),
     examples=("ixbench metrics", "ixbench metrics --json | jq '.metrics[].name'"),
     configure=_configure,

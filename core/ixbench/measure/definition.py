@@ -157,8 +157,8 @@ class Check:
     """Gets the measurement, its metrics and the limit in force; returns a reason, or None if all is well."""
     agentic_limit: float | None = None
     """Default where the workload is agentic; None = the same."""
-    facts: Mapping[str, str] = field(default_factory=dict)
-    """Further words for the documentation page."""
+    advice: str = ""
+    """What to do where it is not met, one or two sentences for `ixbench metrics` and the page of verdicts."""
 
     def limit_for(self, measurement: Measurement, limits: Mapping[str, float]) -> float | None:
         """Return the limit in force: the user's, else the default for this kind of workload."""

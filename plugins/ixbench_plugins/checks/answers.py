@@ -62,24 +62,31 @@ ANSWERS: tuple[Check, ...] = (
         agentic_limit=0.10,
         explain="Few requests may fail (limit: their share), and one must succeed: what failed is missing from every latency and was no "
         "load.",
+        advice="Read `failure` of the point, `accounting.failed` and `error_text` in requests.jsonl: they name the kind. Ask for less "
+        "load, or mend the server. Never raise the limit to save a point that the server could not serve.",
         decide=_errors,
     ),
     Check(
         code="context_overflow",
         limit=0.01,
         explain="Few responses may say that the prompt is too long (limit: their share; a fault of code errors): each ends its session.",
+        advice="Give the server a longer context (`max_model_len`), or leave out what does not fit with `workload.max_context`.",
         decide=_context_overflow,
     ),
     Check(
         code="no_usage",
         limit=None,
         explain="Every complete answer must carry the token counts that were asked for: chunks are not tokens.",
+        advice="The server must send `usage` with each answer; most do when asked by `stream_options.include_usage`, which ixbench "
+        "does. Turn it on, update the server, or use the adapter that knows it.",
         decide=_no_usage,
     ),
     Check(
         code="empty_answers",
         limit=0.01,
         explain="Marks a point with many empty answers (limit: their share of the successes): they count for rates, not for latencies.",
+        advice="Look at one answer yourself: the chat template or the tokenizer is most likely wrong. With forced lengths, see that "
+        "the server heeds `ignore_eos`.",
         decide=_empty_answers,
     ),
 )

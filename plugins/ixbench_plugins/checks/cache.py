@@ -64,6 +64,8 @@ CACHE: tuple[Check, ...] = (
         explain="Where points send equal prompts, the first request of a point must find none of its prompt in the cache (limit: share of "
         "it); where the server does not say, an emptied cache must be proved, else it warns. Prompts that are new in each point need none "
         "of this.",
+        advice="Let the workload mark its prompts (`workload.marker`), or start the server anew for each point. If the cache was "
+        "emptied and this stands here all the same, a tier outside the engine kept them.",
         decide=_cache_not_reset,
     ),
     Check(
@@ -71,6 +73,8 @@ CACHE: tuple[Check, ...] = (
         limit=0.01,
         explain="The measured share of cache hits may not be above what a cache without bounds would give on this corpus (limit: by how "
         "much): more means that prompts were sent twice.",
+        advice="Something has sent these prompts before: another client, an earlier run with a fixed `run_id`. Empty the server's "
+        "cache and measure again.",
         decide=_cache_leak,
     ),
 )

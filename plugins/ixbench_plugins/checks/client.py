@@ -131,6 +131,8 @@ CLIENT: tuple[Check, ...] = (
         explain="The client must be negligible: p99 of its event-loop delay (limit: seconds) at most this and 5 % of the median TTFT, "
         "and its CPU at most 85 % of a core. Where the kernel stamps all chunks, a delay is no part of them: then it only warns, unless "
         "more than 5 % of the chunks, or of the first ones, came in one read with others.",
+        advice="Leave the client a core of its own (`taskset`, fewer threads for the engine), end other programs, or run the client on"
+        " another machine. `ixbench calibrate` tells what the client can take.",
         decide=_client_lag,
     ),
     Check(
@@ -140,6 +142,7 @@ CLIENT: tuple[Check, ...] = (
         "of the measured time. More is a fault (of code client_lag) where its delays are part of the stamps, where more than 5 % of the "
         "chunks or of the first ones came in one read with others, or where sends were late by more than 10 % of the median TTFT (p99); "
         "else it warns. Linux tells the time, others do not.",
+        advice="Leave the client a core: bind the engine to the others, or run the client on another machine.",
         decide=_client_wait,
     ),
     Check(
@@ -147,6 +150,7 @@ CLIENT: tuple[Check, ...] = (
         limit=0.200,
         explain="Open loop: p99 of the delay between the planned and the real send (limit: seconds) at most this and 10 % of the median "
         "TTFT, and at least 98 % of the asked rate.",
+        advice="Ask for a lower rate, or give the client a faster or less busy machine; `ixbench calibrate` tells what it can take.",
         decide=_schedule_late,
     ),
 )

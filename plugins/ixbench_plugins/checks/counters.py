@@ -129,6 +129,7 @@ COUNTERS: tuple[Check, ...] = (
         code="engine_restarted",
         limit=None,
         explain="No counter of the engine may go down during the point, nor its process begin anew: else it was restarted.",
+        advice="Find out who restarted it (an orchestrator, a crash loop): read its log. Measure again.",
         decide=_engine_restarted,
     ),
     Check(
@@ -136,24 +137,30 @@ COUNTERS: tuple[Check, ...] = (
         limit=0.01,
         explain="Tokens by the engine's counters must agree with those by usage (limit: relative difference), or the server did other work "
         "than the point's; a counter that the engine should have and that is absent only warns.",
+        advice="Keep others away from the server while it is measured. If counters are absent, turn the engine's statistics on (for "
+        "vLLM: leave out `--disable-log-stats`).",
         decide=_metrics_missing,
     ),
     Check(
         code="acceptance_mismatch",
         limit=0.05,
         explain="The realised acceptance length must be the synthetic one that the launch asks for (limit: relative difference).",
+        advice="See that the build knows synthetic acceptance, and that draft tokens and acceptance length of the deployment fit "
+        "together. Above the limit the throughput belongs to another acceptance length than the one that was named.",
         decide=_acceptance_mismatch,
     ),
     Check(
         code="preemption",
         limit=0.01,
         explain="Few requests may lose their cache while they run (limit: preemptions a request): they are computed twice.",
+        advice="Give the engine more KV cache, or ask for fewer users. Raise the limit where the point is meant to show just that.",
         decide=_preemption,
     ),
     Check(
         code="profiled",
         limit=None,
         explain="A point that ran under the server's profiler is slower than the engine is, and stands on no frontier.",
+        advice="Nothing is wrong: leave out `--profile` to measure.",
         decide=_profiled,
     ),
 )

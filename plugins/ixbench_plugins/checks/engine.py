@@ -23,6 +23,7 @@ ENGINE: tuple[Check, ...] = (
         code="engine_died",
         limit=None,
         explain="Process and health of the engine must last through the point, even if no request failed for it.",
+        advice="`failure` names the cause and what to do; `ixbench diagnose` reads the engine's log. The next point had a fresh start.",
         decide=_engine_died,
     ),
 )

@@ -55,6 +55,8 @@ LOG: tuple[Check, ...] = (
         limit=0,
         explain="No kernel may be built and no graph captured while a point is measured (limit: such lines in the engine's log): "
         "what waited for it was slow for a reason that is gone the next time.",
+        advice="Warm up longer (`workload.warmup`), or let the engine build its kernels and capture its graphs at the start, for all "
+        "batch sizes of this load.",
         decide=_jit_in_window,
     ),
     Check(
@@ -62,6 +64,7 @@ LOG: tuple[Check, ...] = (
         limit=0,
         explain="The engine's log, from its start to the end of the point, must hold no line that is known to make results invalid, for "
         "instance kernels without tuning (limit: how many different signatures to accept, which then only mark the point).",
+        advice="The text names the line and its remedy. Allow it only if you know the line to be harmless here; it then marks the point.",
         decide=_log_invalidates,
     ),
 )

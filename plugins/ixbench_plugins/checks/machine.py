@@ -59,6 +59,7 @@ MACHINE: tuple[Check, ...] = (
         limit=None,
         explain="The server that answers at the end of the point must serve the same model and say the same version as at its start. That "
         "the port belongs to the launch is seen before anything is measured.",
+        advice="Somebody changed the server meanwhile, or a router has servers of several kinds behind it. Measure one server.",
         decide=_wrong_server,
     ),
     Check(
@@ -66,6 +67,7 @@ MACHINE: tuple[Check, ...] = (
         limit=1.0,
         explain="Wall clock and monotonic clock must agree over the point (limit: seconds of drift), or samples and dates do not fit the "
         "requests.",
+        advice="Let the clock alone while a run goes on: no step of NTP, no sleep of the machine. Measure again.",
         decide=_clock,
     ),
     Check(
@@ -73,6 +75,8 @@ MACHINE: tuple[Check, ...] = (
         limit=0.05,
         explain="No GPU may hold its clocks down for heat or power (limit: share of its readings in the measured phase), where the driver "
         "tells. That GPUs are free of others is seen before the launch.",
+        advice="Cool the node, or lift the power limit; `ixbench doctor` shows what holds the GPUs. If your node always runs so, raise"
+        " the limit and say so.",
         decide=_throttled,
     ),
 )

@@ -52,6 +52,8 @@ PLAUSIBLE: tuple[Check, ...] = (
         limit=0.0001,
         explain="The median TPOT must be at least 0.1 ms (limit: seconds) and the median TTFT of a server on another machine 1 ms; "
         "no request may outlast the measured phase, end before its first token or have a negative gap.",
+        advice="Most likely something else than the model answers: a cache in front, a mock, a stream that a proxy buffers. Ask the "
+        "server itself.",
         decide=_implausible,
     ),
 )

@@ -59,6 +59,7 @@ SAMPLES: tuple[Check, ...] = (
         explain="A point needs enough successes (limit: their number) and a measured phase of at least ten p90 latencies; "
         "where a preset sets a least length of its own, that counts instead. Below 100 successes its percentiles are thin, which is a "
         "warning.",
+        advice="Raise `workload.requests` or `workload.duration`; the text says to how much. 100 requests make p90 solid, 1,000 make p99.",
         decide=_too_short,
     ),
 )

@@ -232,6 +232,8 @@ STEADY: tuple[Check, ...] = (
         "and without what comes after the last send) may change by this share of its mean, plus what unequal lengths and random "
         "arrivals explain. A drift that the scatter of the slices may explain only warns, and so does any where sessions have several "
         "requests: there the whole bootstrap interval must lie beyond the limit. Parts below 5 s are not judged.",
+        advice="Measure longer and warm up longer. In an open loop the rate may be more than the server can take: its queue then grows"
+        " without end, and only a lower rate has a steady state.",
         decide=_not_steady,
     ),
     Check(
@@ -240,6 +242,7 @@ STEADY: tuple[Check, ...] = (
         explain="Neither may they vary by more than this between the slices (coefficient of variation), plus what unequal lengths and "
         "random arrivals explain; a fault of code not_steady, and a warning where the steady part is below 30 s. Not asked where sessions "
         "have several requests.",
+        advice="Measure longer, and look for what disturbs the machine: other users, thermal limits, a network that is shared.",
         decide=_spread,
     ),
     Check(
@@ -247,6 +250,8 @@ STEADY: tuple[Check, ...] = (
         limit=0.95,
         explain="First tokens must come until near the end of the measured phase (limit: the share that the last one must reach), but for "
         "one answer's time, and where sessions pause, one pause.",
+        advice="Something kept answers away at the end: a hang, or a server that ended early. Read the engine's log from that moment; "
+        "measure again.",
         decide=_coverage,
     ),
     Check(
@@ -254,6 +259,7 @@ STEADY: tuple[Check, ...] = (
         limit=60.0,
         explain="While answers are under way, no time of this length (limit: seconds; at least ten p99 gaps between chunks) may pass "
         "without a token of any.",
+        advice="Read the engine's log at that moment. If the engine pauses by design for so long, raise the limit and say so.",
         decide=_no_progress,
     ),
 )

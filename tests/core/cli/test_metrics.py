@@ -34,7 +34,7 @@ class Lab:
     def ixbench_checks(self):
         decide = lambda *_: None  # noqa: E731 - a rule that is always content
         return [
-            Check(code="lab_heat", limit=0.5, agentic_limit=0.75, explain="The lab must be cool.", decide=decide),
+            Check(code="lab_heat", limit=0.5, agentic_limit=0.75, explain="The lab must be cool.", advice="Open a window.", decide=decide),
             Check(code="lab_light", limit=None, explain="The light must be on.", decide=decide),
         ]
 
@@ -58,8 +58,15 @@ def test_json_holds_what_is_known_of_each(host):
             }
         ],
         "checks": [
-            {"code": "lab_heat", "limit": 0.5, "agentic_limit": 0.75, "rule": "The lab must be cool.", "plugin": "lab"},
-            {"code": "lab_light", "limit": None, "agentic_limit": None, "rule": "The light must be on.", "plugin": "lab"},
+            {
+                "code": "lab_heat",
+                "limit": 0.5,
+                "agentic_limit": 0.75,
+                "rule": "The lab must be cool.",
+                "advice": "Open a window.",
+                "plugin": "lab",
+            },
+            {"code": "lab_light", "limit": None, "agentic_limit": None, "rule": "The light must be on.", "advice": None, "plugin": "lab"},
         ],
     }
 
@@ -73,6 +80,7 @@ def test_text_is_a_paragraph_each(host):
         "",
         "lab_heat  limit 0.5, agentic 0.75  (lab)",
         "    The lab must be cool.",
+        "    If not: Open a window.",
         "",
         "lab_light  (lab)",
         "    The light must be on.",
