@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.source import PluginSource, describe, failure
+from ixbench.host.trace import trace_call
 from ixbench.model.errors import PluginError
 from ixbench.model.launch import LaunchPlan
 
@@ -26,10 +27,13 @@ def amend(
     :raises PluginError: if a plugin raises or returns something that is no plan.
     """
     for source, call in implementations:
+        arguments = {"plan": plan, "deployment": deployment}
         try:
-            amended = call({"plan": plan, "deployment": deployment})
+            amended = call(arguments)
         except (Exception, SystemExit) as error:
+            trace_call(_HOOK, source, arguments, error)
             raise PluginError(str(failure(source, _HOOK, describe(error)))) from error
+        trace_call(_HOOK, source, arguments, amended)
         if amended is None:
             continue
         if not isinstance(amended, LaunchPlan):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ixbench.host.source import PluginFailure, PluginSource, describe, failure
 from ixbench.host.specs import NAME
+from ixbench.host.trace import trace_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from ixbench.host.kinds import Kind
 
 T = TypeVar("T")
-
-TRACE_VARIABLE = "IXBENCH_TRACE_HOOKS"
-"""Set to anything but 0, every hook call is told on stderr."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +58,9 @@ def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[
                 found = list(call({}))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is that plugin's failure
             failures.append(failure(source, kind.hook, describe(error)))
+            trace_call(kind.hook, source, {}, error)
             continue
-        _trace(kind, source, found)
+        trace_call(kind.hook, source, {}, found)
         for item in found:
             fault = _fault(kind, item)
             if fault:
@@ -114,8 +112,3 @@ def _clashes(kind: Kind, name: str, claims: list[tuple[PluginSource, Any]], owne
             failure(source, kind.hook, f"{kind.noun} {name!r} is also given by {others}, so it can't be used; uninstall one of them")
         )
     return failures
-
-
-def _trace(kind: Kind, source: PluginSource, found: list[Any]) -> None:
-    if os.environ.get(TRACE_VARIABLE, "0") != "0":
-        sys.stderr.write(f"{NAME}: {kind.hook}: {source}: {', '.join(map(repr, found)) or 'nothing'}\n")

@@ -9,6 +9,7 @@ from ixbench.host.kinds import BY_HOOK, KINDS
 from ixbench.host.registry import Registry
 from ixbench.host.source import PluginFailure, PluginInfo, PluginSource, describe, failure
 from ixbench.host.specs import Specs
+from ixbench.host.trace import trace_call
 from ixbench.model.errors import Fault, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -161,7 +162,9 @@ class Host:
         for source, call in self._registry.implementations("ixbench_on_event"):
             try:
                 call({"event": event})
+                trace_call("ixbench_on_event", source, {"event": event}, None)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - an observer can't be allowed to break a run
+                trace_call("ixbench_on_event", source, {"event": event}, error)
                 failed = failure(source, "ixbench_on_event", f"{type(event).__name__}: {describe(error)}")
                 self._observer_failures.setdefault(str(failed), failed)
 

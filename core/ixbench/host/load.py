@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ALLOW_VARIABLE = "IXBENCH_PLUGINS"
-"""Names of the only plugins to load, separated by commas; not set: all that are installed."""
+"""The only plugins to load, by their own names or by their distributions', separated by commas; not set: all that are installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class InstalledPlugin:
 def load_host() -> Host:
     """Return the host of this process with all installed plugins; they are loaded once.
 
-    :raises InputError: if the variable `IXBENCH_PLUGINS` names a plugin that is not installed.
+    :raises InputError: if the variable `IXBENCH_PLUGINS` names what is not installed.
     """
     return make_host(installed_plugins(), allowed=os.environ.get(ALLOW_VARIABLE))
 
@@ -80,7 +80,7 @@ def installed_plugins() -> tuple[InstalledPlugin, ...]:
             entry_points = distribution.entry_points.select(group=NAME)
         except Exception:  # noqa: BLE001, S112 - broken metadata has no name to report; pip says more about it than we could
             continue
-        if (normal := re.sub(r"[-_.]+", "-", name).lower()) in seen:
+        if (normal := _normal(name)) in seen:
             continue
         seen.add(normal)
         sources = [(PluginSource(plugin=point.name, distribution=name, version=version), point) for point in entry_points]
@@ -88,18 +88,27 @@ def installed_plugins() -> tuple[InstalledPlugin, ...]:
     return tuple(found)
 
 
+def _normal(distribution: str) -> str:
+    """Return a distribution's name as package tools compare it: `acme_ixbench` and `Acme-Ixbench` are one."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
 def _only(plugins: list[InstalledPlugin], names: list[str]) -> list[InstalledPlugin]:
-    installed = [plugin.source.plugin for plugin in plugins]
+    installed = list(dict.fromkeys(name for plugin in plugins for name in (plugin.source.plugin, plugin.source.distribution)))
     faults = [
         Fault(
             where=ALLOW_VARIABLE,
-            problem=f"no plugin {name!r} is installed",
-            allowed=", ".join(dict.fromkeys(installed)),
+            problem=f"no plugin or distribution {name!r} is installed",
+            allowed=", ".join(installed),
             advice=did_you_mean(name, installed),
         )
         for name in names
-        if name not in installed
+        if not any(_is_meant(plugin, name) for plugin in plugins)
     ]
     if faults:
         raise InputError(faults)
-    return [plugin for plugin in plugins if plugin.source.plugin in names]
+    return [plugin for plugin in plugins if any(_is_meant(plugin, name) for name in names)]
+
+
+def _is_meant(plugin: InstalledPlugin, name: str) -> bool:
+    return name == plugin.source.plugin or _normal(name) == _normal(plugin.source.distribution)

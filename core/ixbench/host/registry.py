@@ -92,10 +92,8 @@ class Registry:
             return
         self._current = source
         try:
-            version = getattr(plugin, "ixbench_api", API_VERSION)
-            if version != API_VERSION:
-                text = f"written for plugin interface {version!r}, while this ixbench has {API_VERSION}; install versions that fit together"
-                self.failures.append(failure(source, None, text))
+            if fault := _version_fault(getattr(plugin, "ixbench_api", API_VERSION)):
+                self.failures.append(failure(source, None, fault))
                 return
             self._manager.register(plugin, source.plugin)
         except Exception as error:  # noqa: BLE001 - whatever an odd plugin raises is that plugin's failure
@@ -117,6 +115,16 @@ class Registry:
     def _report(self, hook: str, text: str) -> None:
         assert self._current is not None
         self.failures.append(failure(self._current, hook, text))
+
+
+def _version_fault(version: object) -> str:
+    """Return why a plugin that was written for a version of the interface can't be used, or an empty text."""
+    if not isinstance(version, int) or isinstance(version, bool):
+        return f"ixbench_api is {version!r}; allowed: a whole number, the plugin interface that it was written for, {API_VERSION} here"
+    if version == API_VERSION:
+        return ""
+    upgrade = "ixbench" if version > API_VERSION else "the plugin"
+    return f"written for plugin interface {version}, while this ixbench has {API_VERSION}; upgrade {upgrade}"
 
 
 def _caller(impl: HookImpl) -> Callable[[Mapping[str, object]], Any]:

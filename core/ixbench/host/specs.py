@@ -27,7 +27,7 @@ NAME = "ixbench"
 """The entry-point group, and pluggy's project name."""
 
 API_VERSION = 1
-"""The plugin interface; it rises when a plugin must change. A plugin may set `ixbench_api = 1` to be refused by any other."""
+"""The plugin interface; it rises when a plugin must change. A module may set `ixbench_api = 1`: it is refused by any other."""
 
 hookspec = pluggy.HookspecMarker(NAME)
 hookimpl = pluggy.HookimplMarker(NAME)

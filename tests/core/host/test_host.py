@@ -13,7 +13,7 @@ from ixbench.api.hooks import PointStarted, hookimpl
 from ixbench.host.contracts.command import Command
 from ixbench.host.host import Host
 from ixbench.host.specs import Specs
-from ixbench.model.deployment import Deployment, HardwareSpec, ModelSpec
+from ixbench.model.deployment import Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.errors import InputError, PluginError
 from ixbench.model.launch import LaunchPlan
 
@@ -267,3 +267,30 @@ def test_one_module_under_two_names_is_told():
 def test_commands_of_plugins_are_collected():
     command = Command(name="hello", summary="greet", configure=lambda parser: None, run=lambda arguments: 0)
     assert Host.of({"aa": plugin(ixbench_commands=lambda: [command])}).commands() == (command,)
+
+
+def test_amendments_and_observers_are_traced_without_what_is_in_them(monkeypatch, capsys):
+    monkeypatch.setenv("IXBENCH_TRACE_HOOKS", "1")
+
+    def observe(event):
+        raise OSError("no pager at http://user:hunter2@pager/")
+
+    host = Host.of(
+        {
+            "numa": plugin(ixbench_amend_launch=bind),
+            "none": plugin(ixbench_amend_launch=lambda: None),
+            "pager": plugin(ixbench_on_event=observe),
+            "quiet": plugin(ixbench_on_event=lambda event: None),
+        }
+    )
+    key = EnvVar(value="hunter2", reason="", origin="")
+    host.amend_launch(replace(PLAN, headers={"X-Key": "hunter2"}), replace(DEPLOYMENT, env={"ACME_KEY": key}))
+    host.emit(PointStarted(point_id="a-c1"))
+    told = capsys.readouterr().err
+    arguments = "plan=LaunchPlan 'good', deployment=Deployment 'd'"
+    assert told.splitlines() == [
+        f"ixbench: ixbench_amend_launch({arguments}): plugin none (inline): nothing",
+        f"ixbench: ixbench_amend_launch({arguments}): plugin numa (inline): LaunchPlan 'good'",
+        "ixbench: ixbench_on_event(event=PointStarted 'a-c1'): plugin pager (inline): raised OSError: no pager at http://***@pager/",
+        "ixbench: ixbench_on_event(event=PointStarted 'a-c1'): plugin quiet (inline): nothing",
+    ]

@@ -103,7 +103,10 @@ def test_a_plain_plugin_works(site):
         ("import sys\nsys.exit(3)", "SystemExit: 3"),
         ("def broken(:", "SyntaxError: "),
         (None, "ModuleNotFoundError: No module named 'bad_dist_bad'"),
-        ("ixbench_api = 99", "written for plugin interface 99, while this ixbench has 1"),
+        ("ixbench_api = 99", "written for plugin interface 99, while this ixbench has 1; upgrade ixbench"),
+        ("ixbench_api = 0", "written for plugin interface 0, while this ixbench has 1; upgrade the plugin"),
+        ("ixbench_api = '1'", "ixbench_api is '1'; allowed: a whole number, the plugin interface that it was written for, 1 here"),
+        ("ixbench_api = True", "ixbench_api is True; allowed: a whole number"),
     ],
 )
 def test_a_plugin_that_cannot_be_loaded_harms_nobody_else(site, source, text):
@@ -169,12 +172,39 @@ def test_the_allow_list_leaves_the_others_out(site):
     assert [info.source.plugin for info in host.plugins()] == ["acme", "vllm"]
 
 
+@pytest.mark.parametrize("name", ["acme-engines", "Acme_Engines"])
+def test_the_allow_list_takes_distributions_too(site, name):
+    two = {"acme": GOOD.format(engine="acme"), "other": GOOD.format(engine="other")}
+    site.install("acme-engines", "2.1", two)
+    host = make_host(installed_plugins(), allowed=f"{name},vllm")
+    assert [info.source.plugin for info in host.plugins()] == ["acme", "other", "vllm"]
+
+
+def test_an_empty_allow_list_leaves_all_out():
+    assert make_host(installed_plugins(), allowed="").plugins() == ()
+
+
+def test_the_version_of_the_interface_is_told_where_plugins_look():
+    import ixbench.api
+    from ixbench.api.hooks import API_VERSION
+
+    assert ixbench.api.API_VERSION == API_VERSION == 1
+
+
+def test_a_plugin_that_says_the_right_version_is_taken(site):
+    site.install("acme-engines", "2.1", {"acme": "ixbench_api = 1\n" + textwrap.dedent(GOOD.format(engine="acme"))})
+    host = host_of_site()
+    assert host.engine("acme").name == "acme"
+    assert texts(host) == []
+
+
 def test_the_allow_list_is_read_from_the_environment(site):
     done = site.ixbench("plugins", "--json", IXBENCH_PLUGINS="vllm")
     assert [plugin["name"] for plugin in json.loads(done.stdout)["plugins"]] == ["vllm"]
     done = site.ixbench("plugins", IXBENCH_PLUGINS="vlm,builtin")
     assert done.returncode == 2
-    assert done.stderr.startswith("ixbench: IXBENCH_PLUGINS: no plugin 'vlm' is installed; allowed: ")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("ixbench: IXBENCH_PLUGINS: no plugin or distribution 'vlm' is installed; allowed: ")
     assert "did you mean 'vllm'?" in done.stderr
 
 
@@ -215,6 +245,10 @@ def test_a_plugin_that_prints_does_not_spoil_the_json(site):
 
 def test_hook_calls_can_be_traced(site):
     site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
+    site.install("bad-dist", "0.3", {"bad": GOOD.format(engine="bad").replace("return [Adapter()]", "raise OSError('no way')")})
     done = site.ixbench("plugins", "--json", IXBENCH_TRACE_HOOKS="1")
-    assert "ixbench: ixbench_engines: plugin acme (acme-engines 2.1): " in done.stderr
+    lines = done.stderr.splitlines()
+    assert "ixbench: ixbench_engines(): plugin acme (acme-engines 2.1): Adapter 'acme'" in lines
+    assert "ixbench: ixbench_engines(): plugin bad (bad-dist 0.3): raised OSError: no way" in lines
     json.loads(done.stdout)
+    assert "plugin" not in site.ixbench("plugins", "--json", IXBENCH_TRACE_HOOKS="0").stderr

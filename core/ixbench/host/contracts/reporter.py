@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from ixbench.model.deployment import OptionsT
 
@@ -27,3 +27,10 @@ class Reporter(ABC, Generic[OptionsT]):
     @abstractmethod
     def render(self, runs: Sequence[RunView], options: OptionsT) -> Iterable[Artifact]:
         """Return the report's files. Pure: equal runs give equal bytes."""
+
+    def json_type(self) -> Any:  # noqa: ANN401 - what stands in an annotation has no common type
+        """Return the type of what `<name>.json` holds: a dataclass, or a list of them; None (the default) where there is no such file.
+
+        `ixbench schema NAME` prints its JSON Schema, with the line under each field as description.
+        """
+        return None
