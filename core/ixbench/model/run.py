@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ixbench.model.price import Quote, Sku
     from ixbench.model.record import RequestRecord
-    from ixbench.model.result import Evidence, PointResult
+    from ixbench.model.result import Evidence, Metrics, PointResult
 
 Interpolation = Literal["steffen", "linear", "step"]
 RangePolicy = Literal["in_range", "min_slo"]
@@ -81,6 +81,8 @@ class RunView:
     """What the metrics of its points mean, in their order; empty where nobody said, as in a foreign file."""
     read_records: Callable[[str], tuple[RequestRecord, ...]] | None = field(default=None, repr=False, compare=False)
     """Returns what each request of a point did, by the point's id; None where no records are kept."""
+    read_replicas: Callable[[str], tuple[Metrics, ...]] | None = field(default=None, repr=False, compare=False)
+    """Returns the metrics of each replica of a simulated point, by the point's id; None where none are kept."""
     launches: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """How engines were started, the content of each launch.json by the launch's id; empty for imported points."""
 

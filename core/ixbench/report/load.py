@@ -87,6 +87,7 @@ def load_run(path: Path) -> RunView:
         versions=header.versions,
         metrics=header.metrics,
         read_records=reader.records,
+        read_replicas=lambda point_id: tuple(replica.metrics for replica in reader.replicas(point_id)),
         launches={name: content for name in launches if (content := read_launch(reader, name)) is not None},
     )
 
