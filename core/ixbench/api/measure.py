@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from ixbench.measure.request import RequestTable, RequestTimes, request_times
     from ixbench.measure.silence import longest_silence_s
-    from ixbench.measure.steady import TokenTimes, Window, in_flight_means, sending_window, steady_window, token_times
+    from ixbench.measure.steady import TokenTimes, Window, in_flight_means, output_served, sending_window, steady_window, token_times
     from ixbench.measure.tool_points import ToolPoint, read_point
     from ixbench.measure.tool_words import TOOL_RULES
     from ixbench.measure.tools import TOOLS, Tool, read_as
@@ -78,6 +78,7 @@ __all__ = [
     "length_error",
     "longest_silence_s",
     "measured_j_per_token",
+    "output_served",
     "percentile",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
@@ -124,7 +125,15 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "ixbench.measure.tool_points": ("ToolPoint", "read_point"),
     "ixbench.measure.tool_words": ("TOOL_RULES",),
     "ixbench.measure.tools": ("TOOLS", "Tool", "read_as"),
-    "ixbench.measure.steady": ("TokenTimes", "Window", "in_flight_means", "sending_window", "steady_window", "token_times"),
+    "ixbench.measure.steady": (
+        "TokenTimes",
+        "Window",
+        "in_flight_means",
+        "output_served",
+        "sending_window",
+        "steady_window",
+        "token_times",
+    ),
 }
 
 __getattr__ = lazy(__name__, {name: module for module, names in _HOMES.items() for name in names})

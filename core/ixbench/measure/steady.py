@@ -124,6 +124,23 @@ def token_times(measurement: Measurement, edges_ns: Integers) -> TokenTimes:
     )
 
 
+def output_served(measurement: Measurement, edges_ns: Integers) -> Floats | None:
+    """Return the output tokens of the successes between neighbouring edges, each answer's spread evenly from its send to its last output.
+
+    That is the work of the server, not when it reaches the client: where users go in step, as equal requests do, all read their prompts at
+    once and then all answer, so that slices with more prompts than answers in them look idle. None where a success was not counted.
+    """
+    times, counts = measurement.times, [record.usage_output for record in measurement.successes]
+    if None in counts:
+        return None
+    tokens = np.array(counts, dtype=np.float64)[times.has_content]
+    send, last = times.send_ns[times.has_content], times.last_ns[times.has_content]
+    took = np.maximum(last - send, 1)
+    so_far = [float((tokens * np.clip((edge - send) / took, 0.0, 1.0)).sum()) for edge in edges_ns]
+    served: Floats = np.diff(so_far)
+    return served
+
+
 def _outputs(times: RequestTable, counts: Sequence[int], edges_ns: Integers) -> Floats:
     """Return the output tokens of each part; only answers that lie in several parts are looked at chunk by chunk."""
     parts = len(edges_ns) - 1

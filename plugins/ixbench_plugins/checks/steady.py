@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
     from ixbench.api.measure import Measurement, Metrics, Trend, Window
 
-SLICES = 5
+SLICES = 10
+"""What a line goes through: fewer tell a drift from scatter only where it is large, and more are not independent of each other."""
+SPREAD_SLICES = 5
 SHORTEST_S = 5.0
-"""A shorter part is not judged: in slices of less than a second one late moment of the machine would decide."""
+"""A shorter part is not judged: in slices of less than half a second one late moment of the machine would decide."""
 SOLID_S = 30.0
 """In a shorter part a spread of the slices only warns."""
 REACHED = 0.8
@@ -27,6 +29,8 @@ SPREAD_LIMIT = 0.2
 PAUSE_P99S = 10
 """How many p99 gaps between chunks a standstill must last."""
 _DRAWS_SEED = 1
+_OUTPUT = "the output rate"
+_IN_FLIGHT = "the number of requests in flight"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,7 @@ class _Series:
     name: str
     trend: Trend
     expected: float
-    """Coefficient of variation that the work itself brings: lengths that differ, arrivals at random."""
+    """Coefficient of variation that the work itself brings to a slice: lengths that differ, arrivals at random."""
 
 
 def _not_steady(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
@@ -48,7 +52,7 @@ def _not_steady(measurement: Measurement, metrics: Metrics, limit: float | None)
     window = _judged_part(measurement)
     if window is None:
         return _never_steady(measurement)
-    reasons = [_drift(series, measurement, limit) for series in _series(measurement, window)]
+    reasons = [_drift(series, measurement, limit) for series in _series(measurement, window, SLICES)]
     found = [reason for reason in reasons if reason is not None]
     return next((reason for reason in found if reason.severity == "invalid"), found[0] if found else None)
 
@@ -87,17 +91,16 @@ def _never_steady(measurement: Measurement) -> Reason | None:
     return Reason(code="not_steady", value=found, limit=REACHED * asked, text=text)
 
 
-def _series(measurement: Measurement, window: Window) -> list[_Series]:
-    edges = window.slices(SLICES)
-    output = measure.token_times(measurement, edges).output
-    rows = {"the output rate": output, "the number of requests in flight": measure.in_flight_means(measurement, edges)}
-    expected = _expected_spread(measurement)
+def _series(measurement: Measurement, window: Window, slices: int) -> list[_Series]:
+    edges = window.slices(slices)
+    rows = {_OUTPUT: measure.output_served(measurement, edges), _IN_FLIGHT: measure.in_flight_means(measurement, edges)}
+    expected = _expected_spread(measurement, slices)
     trends = {name: measure.trend(values) for name, values in rows.items() if values is not None}
     return [_Series(name=name, trend=trend, expected=expected) for name, trend in trends.items() if trend is not None]
 
 
-def _expected_spread(measurement: Measurement) -> float:
-    """Return by how much slices differ because requests do: a slice holds a fifth of them, and each brings what was drawn for it."""
+def _expected_spread(measurement: Measurement, slices: int) -> float:
+    """Return by how much slices differ because requests do: a slice holds its part of them, and each brings what was drawn for it."""
     successes = measurement.successes
     lengths = max(
         _variation([float(record.usage_output or 0) for record in successes]),
@@ -107,7 +110,7 @@ def _expected_spread(measurement: Measurement) -> float:
     if measurement.load.rate is not None:
         due = sorted(record.due_ns for record in measurement.profile if record.due_ns is not None)
         arrivals = _variation([float(later - earlier) for earlier, later in pairwise(due)])
-    return math.hypot(lengths, arrivals) / math.sqrt(max(len(successes) / SLICES, 1.0))
+    return math.hypot(lengths, arrivals) / math.sqrt(max(len(successes) / slices, 1.0))
 
 
 def _variation(values: Sequence[float]) -> float:
@@ -118,17 +121,16 @@ def _variation(values: Sequence[float]) -> float:
 
 def _drift(series: _Series, measurement: Measurement, limit: float) -> Reason | None:
     trend = series.trend
-    # The end of a line through five slices lies 1.58 of their standard deviations from its start; two of that are chance.
-    allowed = limit + 2 * SLICES / math.sqrt(10) * series.expected
+    # The end of a line through n slices lies sqrt(12 / n) of their standard deviations from its start; two of that are chance.
+    allowed = limit + 2 * math.sqrt(12 / SLICES) * series.expected
     if abs(trend.change) <= allowed:
         return None
-    certain = trend.surely_beyond(allowed)
-    if not certain and measurement.load.rate is not None:
+    if not trend.certain and measurement.load.rate is not None:
         return None
     word = "rises" if trend.change > 0 else "falls"
     text = f"{series.name} {word} by {share(abs(trend.change))} over the steady part, allowed: {share(allowed)}"
-    if certain:
-        text += "; measure longer, warm up longer, or ask for less load than grows without end"
+    if trend.certain:
+        text += "; more than the scatter of its slices explains"
         return Reason(code="not_steady", value=abs(trend.change), limit=allowed, text=text)
     text += f"; its slices scatter so much that this may be chance (+- {share(trend.error)})"
     return Reason(code="not_steady", value=abs(trend.change), limit=allowed, text=text, severity="warning")
@@ -139,7 +141,7 @@ def _spread(measurement: Measurement, metrics: Metrics, limit: float | None) -> 
     if limit is None or _breathes(measurement):
         return None
     window = _judged_part(measurement)
-    for series in _series(measurement, window) if window is not None else ():
+    for series in _series(measurement, window, SPREAD_SLICES) if window is not None else ():
         allowed = math.hypot(limit, series.expected)
         if series.trend.spread > allowed:
             text = (
@@ -148,7 +150,7 @@ def _spread(measurement: Measurement, metrics: Metrics, limit: float | None) -> 
             )
             if window is not None and window.seconds >= SOLID_S:
                 return Reason(code="not_steady", value=series.trend.spread, limit=allowed, text=text)
-            text += f"; in slices of less than {SOLID_S / SLICES:g} s a few moments of the machine may do that"
+            text += f"; in slices of less than {SOLID_S / SPREAD_SLICES:g} s a few moments of the machine may do that"
             return Reason(code="not_steady", value=series.trend.spread, limit=allowed, text=text, severity="warning")
     return None
 
@@ -158,7 +160,7 @@ def _drift_of_sessions(measurement: Measurement, limit: float) -> Reason | None:
     window = measure.sending_window(measurement)
     if window is None or window.seconds < SHORTEST_S:
         return None
-    for name, trend in ((series.name, series.trend) for series in _series(measurement, window)):
+    for name, trend in ((series.name, series.trend) for series in _series(measurement, window, SLICES)):
         if abs(trend.change) <= limit:
             continue
         both = _change_between(measurement, window, name)
@@ -185,7 +187,7 @@ def _change_between(measurement: Measurement, window: Window, name: str) -> tupl
     rows = []
     for records in trees.values():
         one = replace(measurement, records=tuple(records))
-        values = measure.token_times(one, edges).output if name == "the output rate" else measure.in_flight_means(one, edges)
+        values = measure.output_served(one, edges) if name == _OUTPUT else measure.in_flight_means(one, edges)
         if values is None:
             return None
         rows.append(values)
@@ -228,10 +230,11 @@ STEADY: tuple[Check, ...] = (
     Check(
         code="not_steady",
         limit=0.10,
-        explain="Output rate and requests in flight may not drift: a line through five equal slices of the steady part (without the ramp, "
+        explain="Output rate and requests in flight may not drift: a line through ten equal slices of the steady part (without the ramp, "
         "and without what comes after the last send) may change by this share of its mean, plus what unequal lengths and random "
-        "arrivals explain. A drift that the scatter of the slices may explain only warns, and so does any where sessions have several "
-        "requests: there the whole bootstrap interval must lie beyond the limit. Parts below 5 s are not judged.",
+        "arrivals explain. Each answer's tokens count evenly from its send to its last output, so that users who go in step make no "
+        "waves. A drift that the scatter of the slices may explain (99.8 % interval) only warns, and so does any where sessions have "
+        "several requests: there the whole bootstrap interval must lie beyond the limit. Parts below 5 s are not judged.",
         advice="Measure longer and warm up longer. In an open loop the rate may be more than the server can take: its queue then grows"
         " without end, and only a lower rate has a steady state.",
         decide=_not_steady,
@@ -239,7 +242,7 @@ STEADY: tuple[Check, ...] = (
     Check(
         code="slice_spread",
         limit=SPREAD_LIMIT,
-        explain="Neither may they vary by more than this between the slices (coefficient of variation), plus what unequal lengths and "
+        explain="Neither may they vary by more than this between five slices (coefficient of variation), plus what unequal lengths and "
         "random arrivals explain; a fault of code not_steady, and a warning where the steady part is below 30 s. Not asked where sessions "
         "have several requests.",
         advice="Measure longer, and look for what disturbs the machine: other users, thermal limits, a network that is shared.",

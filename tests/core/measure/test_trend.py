@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ixbench.frontier.student import t_quantile
-from ixbench.measure.trend import changes, trend
+from ixbench.measure.trend import LEVEL, changes, trend
 
 
 def test_a_line_changes_by_its_slope_times_the_slices():
@@ -14,8 +14,7 @@ def test_a_line_changes_by_its_slope_times_the_slices():
     assert found.change == pytest.approx(0.5)
     assert found.error == 0
     assert found.spread == pytest.approx(np.std([80, 90, 100, 110, 120]) / 100)
-    assert found.surely_beyond(0.4)
-    assert not found.surely_beyond(0.5)
+    assert found.certain
 
 
 def test_falling_is_negative():
@@ -32,8 +31,32 @@ def test_scatter_makes_a_change_uncertain():
     found = trend(values)
     assert found.change == pytest.approx(6 * 5 / 106)
     residuals = values - (106 + 6 * np.array([-2, -1, 0, 1, 2]))
-    assert found.error == pytest.approx(t_quantile(3) * np.sqrt(residuals @ residuals / 3 / 10) * 5 / 106)
-    assert not found.surely_beyond(0.1)
+    assert found.error == pytest.approx(t_quantile(3, LEVEL) * np.sqrt(residuals @ residuals / 3 / 10) * 5 / 106)
+    assert not found.certain
+
+
+def test_a_step_is_no_scatter_that_excuses_it():
+    found = trend(np.array([6.0, 6.0, *[10.0] * 8]))
+    assert found.change == pytest.approx(0.42, abs=0.01)
+    assert (found.error, found.certain) == (0, True)
+
+
+def test_one_slice_that_differs_may_be_chance():
+    assert not trend(np.array([6.0, *[10.0] * 9])).certain
+
+
+@pytest.mark.parametrize("scatter", [0.01, 0.05, 0.2])
+def test_what_stays_the_same_seldom_drifts_for_certain(scatter):
+    rows = 1 + scatter * np.random.default_rng(4).standard_normal((1000, 10))
+    assert sum(found.certain for found in map(trend, rows)) <= 10
+
+
+def test_a_drift_that_scatter_leaves_visible_is_certain():
+    chance = np.random.default_rng(5)
+    line = 1 - 0.15 * ((np.arange(10) + 0.5) / 10 - 0.5)
+    found = [trend(line * (1 + 0.01 * chance.standard_normal(10))) for _ in range(200)]
+    assert all(one.certain for one in found)
+    assert np.mean([one.change for one in found]) == pytest.approx(-0.15, abs=0.005)
 
 
 @pytest.mark.parametrize("values", [[], [1.0, 2.0], [0.0, 0.0, 0.0]])

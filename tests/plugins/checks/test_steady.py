@@ -89,6 +89,51 @@ def test_users_who_think_between_requests_need_not_all_be_busy():
     assert codes(rows, load=Load(concurrency=4)) == []
 
 
+# users who go in step: all read their prompts, then all answer
+
+
+def waves(seed, *, users=8, count=None, drift=0.0, first=0, slow=1.0):
+    """Return the requests of users who start each request together; half of the time nobody gets any output.
+
+    :param drift: by how much less the last wave's rate is than the first's, as a share of their mean.
+    :param first: waves that a cold server takes `slow` times as long for.
+    """
+    chance = random.Random(seed)
+    count, reading = count or chance.randint(14, 40), chance.uniform(0.2, 0.8)
+    at, rows = 0.0, []
+    for wave in range(count):
+        rate = (1 + drift * (0.5 - wave / (count - 1))) / (slow if wave < first else 1.0)
+        took = chance.gauss(1.0, 0.02) / rate
+        ends = []
+        for user in range(users):
+            length = took * chance.gauss(1.0, 0.01)
+            gap = length * (1 - reading) / 15
+            rows.append(sample_record(f"{wave}-{user}", send_s=at, ttft_s=length * reading, gap_s=gap, chunks=16, lane=user, due_ns=None))
+            ends.append(at + length)
+        at = max(ends) + 0.001
+    return rows
+
+
+def invalid(rows):
+    return any(severity == "invalid" for _, severity in codes(rows, load=Load(concurrency=8)))
+
+
+def test_waves_are_no_drift():
+    assert sum(invalid(waves(seed)) for seed in range(200)) <= 1
+
+
+def test_waves_do_not_even_warn():
+    assert sum(bool(codes(waves(seed), load=Load(concurrency=8))) for seed in range(100)) <= 1
+
+
+def test_a_fall_among_waves_is_found():
+    assert sum(invalid(waves(seed, drift=0.15)) for seed in range(100)) >= 95
+
+
+def test_a_warm_up_left_among_waves_is_found():
+    assert all(invalid(waves(seed, count=30, first=6, slow=1.5)) for seed in range(20))
+
+
 # open loops
 
 
