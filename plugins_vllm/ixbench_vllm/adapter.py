@@ -41,11 +41,11 @@ PROGRESS = (
     r"Capturing",
     r"Graph capturing finished",
     r"\[aiter\] (start|finish)",
-    r"(Compiling|Directly load|torch\.compile)",
+    r"(Compiling|Directly load|torch\.compile|JIT compilation|[Aa]utotuning)",
     r"GPU KV cache size",
     r"Memory budget:",
 )
-"""Log lines that show that a start goes on, however long it takes."""
+"""Log lines that show that a start goes on, however long it takes, or that a step takes long because a kernel is built for it."""
 
 
 class VllmAdapter(EngineAdapter[VllmOptions]):

@@ -22,7 +22,10 @@ _NAMES = {
 }
 
 METRICS = EngineMetrics(
-    aliases=tuple(MetricAlias(canonical=canonical, names=tuple(f"vllm:{name}" for name in names)) for canonical, names in _NAMES.items())
+    aliases=tuple(MetricAlias(canonical=canonical, names=tuple(f"vllm:{name}" for name in names)) for canonical, names in _NAMES.items()),
+    live_counters=("prompt_tokens", "generation_tokens", "prefix_cache_queries"),
+    # A step that ends a prompt or adds tokens counts these; one that computes a part of a prompt takes blocks of the cache for it.
+    tells_steps=True,
 )
 """With data parallelism each engine has a label set of its own, and they are summed; kv_usage is the largest. The speculation counters are
 there only with speculation, and nothing is there with --disable-log-stats."""

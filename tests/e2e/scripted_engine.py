@@ -2,7 +2,8 @@
 
 As a module it is the server with further wishes: `--say TEXT` prints a line first, `--once FILE` makes the script count for the first start
 only, so that a second try goes well, `--worker needed` has a worker process without which the server stands still, `--worker idle` one that
-it can do without, and `--say-later TEXT` prints a line with the sixth request.
+it can do without, `--worker spins` one that computes for ever from the sixth request on while the server waits for it, and
+`--say-later TEXT` prints a line with the sixth request. As an engine, `stepping` is the same with counters that move with every step.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ixbench.api.engine import EngineAdapter, LaunchPlan, OptionsModel, ProcessPlan
+from ixbench.api.engine import EngineAdapter, EngineMetrics, LaunchPlan, MetricAlias, OptionsModel, ProcessPlan
 from ixbench.api.hooks import hookimpl
 
 
@@ -57,10 +58,22 @@ class Scripted(EngineAdapter[Options]):
         return {}
 
 
+class Stepping(Scripted):
+    """The same, with counters."""
+
+    name = "stepping"
+
+    def metrics(self):
+        """Return how to read them."""
+        names = {"running": "running", "prompt_tokens": "prompt_tokens", "generation_tokens": "generation_tokens"}
+        aliases = tuple(MetricAlias(canonical=canonical, names=(f"scripted:{name}",)) for canonical, name in names.items())
+        return EngineMetrics(aliases=aliases, tells_steps=True)
+
+
 @hookimpl
 def ixbench_engines():
-    """Return the engine."""
-    return [Scripted()]
+    """Return the engines."""
+    return [Scripted(), Stepping()]
 
 
 def say(text):
@@ -92,6 +105,9 @@ def with_worker(kind):
     """Start a worker; the server stands still once it has ended, if it needs it."""
     import subprocess
 
+    if kind == "spins":
+        follow(spin)
+        return
     worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 
     def look(server):
@@ -100,6 +116,17 @@ def with_worker(kind):
         return ended
 
     follow(look)
+
+
+def spin(server):
+    """Hang as a kernel does that never ends: a process computes, and the server waits for it."""
+    import subprocess
+
+    if server.totals["requests"] < 6:
+        return False
+    subprocess.Popen([sys.executable, "-c", "import os; os.nice(19)\nwhile True: pass"])
+    server.frozen = True
+    return True
 
 
 def say_later(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 
 import psutil
@@ -125,6 +126,7 @@ def under_way(running, point="scripted-c1"):
     return any(path.stat().st_size for path in running.results.glob(f"*/points/{point}/requests.jsonl"))
 
 
+DEATH_LIMIT_S = 15
 SLOW = {"default": {"gap_s": 0.1}}
 """12 prompts of 4 tokens take some 5 seconds."""
 
@@ -184,6 +186,34 @@ def test_a_worker_that_is_killed_while_its_server_lives_on(shell, campaign):
     assert f"process {worker.pid} (" in failure["cause"]
     assert "ended while its server lived on" in failure["cause"]
     assert done.point("scripted-c2")["accounting"]["ok"] == 12
+    assert shell.processes() == []
+
+
+def test_an_engine_that_computes_for_ever_ends_its_point(shell, scripted):
+    """Its health path answers all the time, its counters stand still, and how much it computes says nothing."""
+    shell.write_prompts(PROMPTS)
+    settings = f'[[deployment]]\nengine = "stepping"\nconcurrency = [1]\n{scripted(SLOW, "--worker", "spins")}'
+    shell.write_campaign(settings)
+    done = shell.run("run", "campaign.toml")
+    failure = done.point("stepping-c1")["failure"]
+    assert failure["code"] == "engine_stalled", done.err
+    silent_s = int(re.search(r"no byte of any answer for (\d+) s, and its counters stand still although requests run", failure["cause"])[1])
+    assert silent_s <= DEATH_LIMIT_S, failure
+    assert failure["fix"].endswith("If it may need more than 12 s there, raise [run] stall_limit.")
+    assert "engine_died" in {reason["code"] for reason in done.point("stepping-c1")["verdict"]["reasons"]}
+    assert shell.processes() == []
+
+
+def test_a_worker_that_is_stopped_by_a_signal_while_its_server_answers(shell, campaign):
+    campaign({"rules": [{"contains": "number 7", "reply": "hang_mid_stream"}]}, "--worker", "idle")
+    running = shell.start("run", "campaign.toml")
+    running.wait_for(lambda: under_way(running))
+    _, worker = engines(shell)
+    worker.suspend()
+    done = running.end()
+    failure = done.point("scripted-c1")["failure"]
+    assert failure["code"] == "engine_worker_stopped", done.err
+    assert f"process {worker.pid} (" in failure["cause"]
     assert shell.processes() == []
 
 

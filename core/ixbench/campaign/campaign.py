@@ -58,8 +58,8 @@ class RunSettings:
     """How often a point whose engine failed is tried again."""
     keep_engine: bool = False
     """Whether the last engine stays up."""
-    stall_limit: float = 60.0
-    """Seconds without a byte and without a move of its counters after which an engine with requests is given up."""
+    stall_limit: float | None = None
+    """Seconds without a byte and without a sign of life after which an engine with requests is given up; None = as soon as that is sure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

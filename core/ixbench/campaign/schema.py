@@ -283,9 +283,9 @@ class RunTable(OptionsModel):
     """How often a point whose engine failed is tried again, with a fresh engine."""
     keep_engine: bool = False
     """Whether the last engine stays up when the run has ended."""
-    stall_limit: Annotated[Duration, Field(ge=5)] = 60.0
-    """How long an engine that has requests may send no byte and move none of its counters before it is given up; raise it where prompts
-    take longer than that to compute."""
+    stall_limit: Annotated[Duration, Field(ge=5)] | None = None
+    """How long an engine that has requests may send no byte and show no sign of life before it is given up. Without it 12 s for an engine
+    whose counters move with every step, else 60 s; raise it where one step may take longer, as a large model's on a CPU does."""
 
 
 class SimulationTable(OptionsModel):

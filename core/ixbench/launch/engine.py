@@ -25,6 +25,7 @@ from ixbench.launch.footprint import Footprint
 from ixbench.launch.log import log_lines
 from ixbench.launch.ports import lease_ports
 from ixbench.launch.process import filled, port_names, start_process
+from ixbench.launch.progress import ProgressWatch
 from ixbench.launch.ready import ReadyWait
 from ixbench.launch.record import LOG, LaunchRecord
 from ixbench.launch.registry import OWNER
@@ -375,6 +376,7 @@ def _watch_of(waiting: ReadyWait, client: httpx.AsyncClient, model: str) -> Engi
         tail=tail,
         search=FatalSearch(engine=plan.engine, signatures=waiting.signatures),
         workers=Workers.of(launched.tree.scan(), launched.pids, port),
+        progress=ProgressWatch(tail=LogTail(path=log), patterns=plan.progress, limit_s=None),
     )
 
 

@@ -34,6 +34,10 @@ class ProgressWatch:
         """Take something else for progress than a line."""
         self._renewed = time.monotonic()
 
+    def skip(self) -> None:
+        """Leave out what the log holds by now."""
+        self.tail.skip()
+
     def look(self) -> str:
         """Read what the log took on; return the newest line of progress in it, or nothing where none is new."""
         begun = self.tail.begun

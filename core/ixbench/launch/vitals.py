@@ -14,7 +14,7 @@ from ixbench.launch.control import describe_error, describe_response
 from ixbench.model.errors import IxbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ixbench.launch.counters import EngineCounters
     from ixbench.model.launch import LaunchPlan
@@ -70,15 +70,23 @@ class Motion:
     flow: Flow
     counters: EngineCounters | None
     longest_s: float = 0.0
-    """The longest silence that the engine came back from."""
-    _in_flight_since: float | None = None
-    _silent_s: float = 0.0
-    _alive_at: float = 0.0
-    _before: tuple[float, ...] | None = None
+    """The longest standstill that the engine came back from."""
     counted: bool = False
     """Whether the engine's counters could be read the last time."""
     flat: bool = False
     """Whether they say that requests run and that nothing has moved."""
+    idle: bool = False
+    """Whether they say that nothing runs."""
+    _in_flight_since: float | None = None
+    _silent_s: float = 0.0
+    _still_s: float = 0.0
+    _alive_at: float = 0.0
+    _before: Mapping[str, object] | None = None
+
+    @property
+    def tells_steps(self) -> bool:
+        """Whether the counters move with every step of the engine."""
+        return self.counters is not None and self.counters.metrics.tells_steps
 
     def silent_s(self) -> float:
         """Return for how long requests have been in flight without a byte of an answer; 0 where none is in flight."""
@@ -90,10 +98,11 @@ class Motion:
             self._in_flight_since = now
         silent_s = 0.0 if self._in_flight_since is None else min(since_s, now - self._in_flight_since)
         if silent_s < self._silent_s:
-            self.longest_s = max(self.longest_s, self._silent_s)
-            self._before, self.flat = None, False
+            self.longest_s = max(self.longest_s, self._still_s)
+            self._before, self.flat, self.idle = None, False, False
             self._alive_at = now - silent_s
         self._silent_s = silent_s
+        self._still_s = self.still_s()
         return silent_s
 
     def still_s(self) -> float:
@@ -102,23 +111,30 @@ class Motion:
 
     def lives(self) -> None:
         """Take something else for a sign of life."""
+        self.longest_s = max(self.longest_s, self._still_s)
         self._alive_at = time.monotonic()
+        self._still_s = 0.0
 
-    async def count(self) -> None:
-        """Read the engine's counters; any that moved is a sign of life."""
-        self.flat = self.counted = False
+    async def count(self) -> bool:
+        """Read the engine's counters; return whether they show that it lives."""
+        self.flat = self.idle = self.counted = False
         if self.counters is None:
-            return
+            return False
         try:
-            totals = (await self.counters.read()).totals()
+            reading = await self.counters.read()
         except IxbenchError:
-            return
-        live = [name for name in (*self.counters.metrics.live_counters, "kv_usage") if name in totals]
-        found = tuple(totals[name] for name in live)
-        self.counted = bool(live)
-        if self._before is not None and found != self._before:
+            return False
+        metrics = self.counters.metrics
+        # Each series by itself: of several engines the one that computes may not be the one with the largest value.
+        found = {name: reading.series[name] for name in (*metrics.live_counters, "kv_usage") if name in reading.series}
+        before, self._before = self._before, found
+        if metrics.written_between_steps or (before is not None and found != before):
+            self.counted = True
             self.lives()
-        else:
-            # An engine that does not say how many requests run has at least ours.
-            self.flat = self._before is not None and self.counted and totals.get("running", 1.0) > 0
-        self._before = found
+            return True
+        self.counted = bool(found)
+        # An engine that does not say how many requests run has at least ours.
+        runs = reading.totals().get("running", 1.0) > 0
+        self.flat = self.counted and before is not None and runs
+        self.idle = self.counted and not runs
+        return False

@@ -1,8 +1,7 @@
 """Whether a running engine still works while it is measured: its processes, its log, its health, and whether anything moves.
 
 An engine that dies tells so in one of these within seconds. One that hangs says nothing at all, and neither does one that is busy: so
-silence alone never counts. A health path that fails counts once nothing else arrives either, and a standstill once the engine's own
-counters, or a request that is not answered, confirm it.
+silence alone never counts. A health path that fails counts once nothing else arrives either.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ixbench.launch.diagnose import diagnose
+from ixbench.launch.standstill import Standstill
 from ixbench.launch.suspicion import Suspicion
-from ixbench.launch.vitals import HEALTH_LIMIT_S, Motion
+from ixbench.launch.vitals import Motion
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
@@ -24,29 +24,26 @@ if TYPE_CHECKING:
 
     from ixbench.launch.counters import EngineCounters
     from ixbench.launch.fatal import FatalSearch
+    from ixbench.launch.progress import ProgressWatch
     from ixbench.launch.tail import LogTail
     from ixbench.launch.vitals import Flow, Vitals
     from ixbench.launch.workers import Workers
     from ixbench.model.launch import LaunchPlan
 
-STALL_LIMIT_S = 60.0
-"""Default of `[run] stall_limit`."""
 _TICK_S = 0.25
 _WORKERS_S = 1.0
 _HEALTH_S = 2.0
-"""Time between two looks at the health path, and at what moves."""
+"""Time between two looks at the health path."""
 _HEALTH_AGAIN_S = 0.5
 _MISSES = 3
 _UNHEALTHY_S = 5.0
 """Shortest time over which the misses must lie."""
 _BUSY_SHARE = 0.2
 """Of a core: a server that computes so much while it answers nothing is busy, and gets more time."""
-_BUSY_LIMIT_S = 60.0
+_BUSY_LIMIT_S = 9.0
+"""The time that it gets unless `[run] stall_limit` says another: a server may read a long prompt before it listens again, but one that
+spins for ever computes as well."""
 _ASK_LIMIT_S = 5.0
-_SILENCE_S = 10.0
-"""Shortest silence after which the engine's counters are read, or a sign of life is asked for."""
-_SURVIVED = 3.0
-"""An engine that came back from a silence may be silent for so many times as long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +55,8 @@ class WatchOrder:
     """None: the engine has none."""
     health_tells: bool = True
     """Whether the health path notices a dead engine; where it does not, a completion of one token is asked for after a silence."""
-    stall_limit_s: float = STALL_LIMIT_S
-    """So long without a byte and without a move of the counters means that the engine stands still."""
+    stall_limit_s: float | None = None
+    """So long without a byte and without a sign of life means that the engine stands still; None = what its counters allow to say."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,10 +72,14 @@ class EngineWatch:
     """Of the log, from readiness on."""
     search: FatalSearch
     workers: Workers
+    progress: ProgressWatch
+    """Of the same log."""
     notes: list[str] = field(default_factory=list)
     """What happened to the engine without ending it."""
     _failure: Failure | None = None
     _suspicions: list[Suspicion] = field(default_factory=list)
+    _stopped: dict[int, Suspicion] = field(default_factory=dict)
+    """Of workers that are stopped by a signal, by their number."""
     _longest_s: float = 0.0
 
     @property
@@ -118,15 +119,33 @@ class EngineWatch:
                 self._suspicions.append(Suspicion(since=now, failure=found, what=f"its log said '{fatal.text}'"))
             if now >= next_workers:
                 next_workers = now + _WORKERS_S
-                for worker in self.workers.died():
-                    what = f"process {worker.birth.pid} ({worker.name}) ended"
-                    cause = f"A worker of engine {self.plan.engine}, {what} while its server lived on."
-                    failure = self._explained("engine_worker_died", cause)
-                    self._suspicions.append(Suspicion(since=now, failure=failure, what=what))
+                self._look_at_workers(now)
             for suspicion in tuple(self._suspicions):
                 if (failure := await self._judged(suspicion, order)) is not None:
                     return failure
             await anyio.sleep(_TICK_S)
+
+    def _look_at_workers(self, now: float) -> None:
+        """Suspect the engine for each worker that has ended, and for each that is stopped, as long as it is."""
+        for worker in self.workers.died():
+            what = f"process {worker.birth.pid} ({worker.name}) ended"
+            cause = f"A worker of engine {self.plan.engine}, {what} while its server lived on."
+            self._suspicions.append(Suspicion(since=now, failure=self._explained("engine_worker_died", cause), what=what))
+        stopped = {worker.birth.pid: worker for worker in self.workers.stopped()}
+        for pid, worker in stopped.items():
+            if pid not in self._stopped:
+                what = f"process {pid} ({worker.name}) was stopped by a signal"
+                failure = self._explained("engine_worker_stopped", f"A worker of engine {self.plan.engine}, {what}, and nothing moves.")
+                self._stopped[pid] = Suspicion(since=now, failure=failure, what=what)
+                self._suspicions.append(self._stopped[pid])
+        for pid in self._stopped.keys() - stopped.keys():
+            suspicion = self._stopped.pop(pid)
+            if suspicion in self._suspicions:
+                self._drop(suspicion)
+
+    def _drop(self, suspicion: Suspicion) -> None:
+        self._suspicions.remove(suspicion)
+        self.notes.append(f"while it was measured, {suspicion.what}; the engine went on answering")
 
     async def _judged(self, suspicion: Suspicion, order: WatchOrder) -> Failure | None:
         """Return the failure once nothing speaks against it; drop the suspicion where the engine goes on."""
@@ -137,12 +156,12 @@ class EngineWatch:
         if said == "dead":
             return suspicion.failure
         if said == "alive":
-            self._suspicions.remove(suspicion)
-            self.notes.append(f"while it was measured, {suspicion.what}; the engine went on answering")
+            self._drop(suspicion)
         return None
 
     async def _health(self, order: WatchOrder) -> Failure:
         misses, began, cpu_s = 0, 0.0, 0.0
+        busy_limit_s = order.stall_limit_s or _BUSY_LIMIT_S
         problem: str | None = None
         while True:
             await anyio.sleep(_HEALTH_S if problem is None else _HEALTH_AGAIN_S)
@@ -156,7 +175,7 @@ class EngineWatch:
                 continue
             misses += 1
             busy = self.workers.server_cpu_s() - cpu_s > _BUSY_SHARE * passed_s
-            if misses >= _MISSES and passed_s >= (_BUSY_LIMIT_S if busy else _UNHEALTHY_S):
+            if misses >= _MISSES and passed_s >= (busy_limit_s if busy else _UNHEALTHY_S):
                 stopped = " Its server is stopped by a signal." if self.workers.server_is_stopped() else ""
                 cause = (
                     f"Engine {self.plan.engine} hangs: {self.vitals.health_path} failed {misses} times in {passed_s:.0f} s ({problem}), "
@@ -165,32 +184,23 @@ class EngineWatch:
                 return self._explained("engine_unhealthy", cause)
 
     async def _motion(self, order: WatchOrder, motion: Motion) -> Failure:
-        asked = False
-        while True:
-            await anyio.sleep(_HEALTH_S)
-            if motion.silent_s() < _SILENCE_S:
-                asked = False
-                continue
+        standstill = Standstill(
+            motion=motion, vitals=self.vitals, progress=self.progress, health_tells=order.health_tells, limit_s=order.stall_limit_s
+        )
+        try:
+            stall = await standstill.found()
+        finally:
             self._longest_s = motion.longest_s
-            await motion.count()
-            limit_s = max(order.stall_limit_s, _SURVIVED * motion.longest_s)
-            if not order.health_tells and motion.still_s() >= _SILENCE_S:
-                asked = True
-                if await self.vitals.completes(max(limit_s - motion.still_s(), HEALTH_LIMIT_S)):
-                    motion.lives()
-                    continue
-            confirmed = motion.flat if motion.counted else asked
-            if confirmed and motion.silent_s() >= limit_s and motion.still_s() >= limit_s:
-                counted = "its counters stand still although requests run" if motion.flat else "a completion of one token is not answered"
-                cause = f"Engine {self.plan.engine} stands still: no byte of any answer for {motion.silent_s():.0f} s, and {counted}."
-                return self._explained("engine_stalled", cause)
+        cause = f"Engine {self.plan.engine} stands still: no byte of any answer for {stall.silent_s:.0f} s, and {stall.what}."
+        fix = f"Read the engine's log: {self.log}. If it may need more than {stall.limit_s:.0f} s there, raise [run] stall_limit."
+        return self._explained("engine_stalled", cause, fix)
 
-    def _explained(self, code: str, cause: str) -> Failure:
+    def _explained(self, code: str, cause: str, fix: str = "") -> Failure:
         """Return a failure with what the log says since the engine was ready."""
         found = diagnose(self.search.recent, self.search.signatures, engine=self.plan.engine)
         root = found.root
         if root is None:
-            return Failure(code=code, cause=cause, fix=f"Read the engine's log: {self.log}.", evidence=found.tail)
+            return Failure(code=code, cause=cause, fix=fix or f"Read the engine's log: {self.log}.", evidence=found.tail)
         return Failure(
             code=code, cause=f"{cause} {root.signature.cause}", fix=root.signature.fix, evidence=(f"line {root.line}: {root.text}",)
         )

@@ -51,6 +51,11 @@ class EngineMetrics:
     """How old the values may be: some engines refresh them only every few seconds."""
     live_counters: tuple[str, ...] = ("prompt_tokens", "generation_tokens")
     """Canonical counters that move while requests run; an engine with running requests and all of these flat is stuck."""
+    tells_steps: bool = False
+    """Whether the live counters or kv_usage move with every step of the engine, that of a long prompt's part included: a standstill is then
+    known after seconds."""
+    written_between_steps: bool = False
+    """Whether the loop that computes writes the page itself, so that an answer is a sign of life whatever it says."""
     one_rank: str | None = None
     """A label whose ranks all export the same values: only its value "0" counts."""
 

@@ -46,7 +46,7 @@ def counters_of(adapter: EngineAdapter[Any], engine: RunningEngine) -> tuple[Eng
 
 
 def watch_order(
-    adapter: EngineAdapter[Any], flow: Flow, counters: EngineCounters | None, *, build: object, stall_limit_s: float
+    adapter: EngineAdapter[Any], flow: Flow, counters: EngineCounters | None, *, build: object, stall_limit_s: float | None
 ) -> WatchOrder:
     """Return how an engine is watched; one whose adapter does not say whether its health path tells is believed.
 

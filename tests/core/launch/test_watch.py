@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import anyio
@@ -12,14 +13,16 @@ import httpx
 import psutil
 import pytest
 
-from ixbench.launch import suspicion, vitals, watch
+from ixbench.launch import standstill, suspicion, vitals, watch
 from ixbench.launch.engine import start_engine
 from ixbench.launch.fatal import FatalSearch
+from ixbench.launch.progress import ProgressWatch
 from ixbench.launch.suspicion import Suspicion
 from ixbench.launch.tail import LogTail
 from ixbench.launch.vitals import Motion, Vitals
 from ixbench.launch.watch import EngineWatch, WatchOrder
 from ixbench.launch.workers import Workers
+from ixbench.measure.exposition import Reading
 from ixbench.model.engine_metrics import EngineMetrics
 from ixbench.model.errors import IxbenchError
 from ixbench.model.result import Failure
@@ -141,18 +144,20 @@ def test_only_new_fatal_lines_are_found_and_repetitions_cost_nothing(tmp_path):
 # --- motion ----------------------------------------------------------------------------------------------------------------------------
 
 
+METRICS = EngineMetrics(aliases=(), live_counters=("prompt_tokens", "generation_tokens"))
+STEPPING = replace(METRICS, tells_steps=True)
+
+
 class Counters:
     """An engine's counters, as a test sets them."""
 
-    metrics = EngineMetrics(aliases=(), live_counters=("prompt_tokens", "generation_tokens"))
-
-    def __init__(self, **totals):
-        self.now = totals
+    def __init__(self, *, metrics=METRICS, **totals):
+        self.metrics, self.now = metrics, totals
 
     async def read(self):
         if self.now is None:
             raise IxbenchError("no page")
-        return SimpleNamespace(totals=lambda: dict(self.now))
+        return Reading(series={name: {(name, ()): value} for name, value in self.now.items()})
 
 
 @pytest.fixture
@@ -182,7 +187,7 @@ async def test_counters_that_stand_still_while_requests_run(clock):
     assert motion.flat
     counters.now = {**counters.now, "running": 0.0}
     await motion.count()
-    assert not motion.flat, "an engine without work does not stand still"
+    assert (motion.flat, motion.idle) == (False, True), "an engine without work does not stand still"
     counters.now = None
     await motion.count()
     assert (motion.counted, motion.flat) == (False, False)
@@ -198,6 +203,44 @@ async def test_a_silence_that_ended_is_remembered(clock):
     clock.now += 1
     assert motion.silent_s() == 1
     assert (motion.longest_s, motion.still_s()) == (40, 1)
+
+
+async def test_one_engine_of_several_that_moves_is_a_sign_of_life(clock):
+    pages = [Reading(series={"kv_usage": {("kv", (("engine", "0"),)): 0.6, ("kv", (("engine", "1"),)): second}}) for second in (0.1, 0.2)]
+
+    async def read():
+        return pages.pop(0)
+
+    motion = Motion(flow=lambda: (1, clock.now), counters=SimpleNamespace(metrics=METRICS, read=read))
+    assert not await motion.count()
+    assert await motion.count()
+
+
+async def test_a_long_silence_in_which_the_counters_moved_is_no_standstill_to_remember(clock):
+    counters, arrived = Counters(prompt_tokens=0.0, running=1.0, kv_usage=0.0), [clock.now]
+    motion = Motion(flow=lambda: (1, clock.now - arrived[0]), counters=counters)
+    for second in range(40):
+        motion.silent_s()
+        counters.now = {**counters.now, "kv_usage": second / 100}
+        await motion.count()
+        clock.now += 1
+    arrived[0] = clock.now
+    motion.silent_s()
+    assert motion.longest_s <= 2
+
+
+async def test_a_page_that_the_computing_loop_writes_is_a_sign_of_life(clock):
+    started = clock.now
+    counters = Counters(metrics=EngineMetrics(aliases=(), live_counters=(), written_between_steps=True), running=1.0)
+    motion = Motion(flow=lambda: (1, clock.now - started), counters=counters)
+    motion.silent_s()
+    clock.now += 30
+    assert motion.silent_s() == motion.still_s() == 30
+    assert await motion.count()
+    assert (motion.still_s(), motion.flat, motion.counted) == (0, False, True)
+    counters.now = None
+    assert not await motion.count()
+    assert not motion.counted
 
 
 async def test_without_requests_there_is_no_silence(clock):
@@ -238,14 +281,13 @@ def fast(monkeypatch):
             "_HEALTH_AGAIN_S": 0.01,
             "_UNHEALTHY_S": 0.1,
             "_ASK_LIMIT_S": 0.2,
-            "_SILENCE_S": 0.1,
         },
+        standstill: {"_TICK_S": 0.02, "_READ_AFTER_S": 0.05, "_ASK_AFTER_S": 0.1, "STEP_LIMIT_S": 0.3, "STALL_LIMIT_S": 30.0},
         vitals: {"HEALTH_LIMIT_S": 0.05},
         suspicion: {"SILENCE_S": 0.1, "ALIVE_S": 0.3},
     }.items():
         for name, value in limits.items():
             monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(watch, "HEALTH_LIMIT_S", 0.05)
 
 
 @pytest.fixture
@@ -266,6 +308,7 @@ async def watching(fast, tmp_path, server, launch_plan):
                 tail=LogTail(path=path),
                 search=FatalSearch(engine="test", signatures=(OUT_OF_MEMORY,)),
                 workers=Workers(),
+                progress=ProgressWatch(tail=LogTail(path=path), patterns=("start build",), limit_s=None),
             ),
             answers,
         )
@@ -311,6 +354,86 @@ async def test_an_engine_that_stands_still_by_its_own_counters(watching):
     failure = await ends(made, flow=lambda: (2, 1e9), counters=counters, stall_limit_s=0.5)
     assert failure.code == "engine_stalled"
     assert "its counters stand still although requests run" in failure.cause
+
+
+@pytest.mark.parametrize(("metrics", "ends_soon"), [(STEPPING, True), (METRICS, False)])
+async def test_counters_that_move_with_every_step_tell_soon(watching, metrics, ends_soon):
+    made, _ = watching
+    order = {"flow": lambda: (2, 1e9), "counters": Counters(metrics=metrics, generation_tokens=7.0, running=2.0)}
+    if ends_soon:
+        failure = await ends(made, **order)
+        assert failure.fix.endswith("raise [run] stall_limit.")
+    else:
+        assert await goes_on(made, **order)
+
+
+async def test_a_step_that_takes_as_long_as_those_before_is_none(watching):
+    made, _ = watching
+    made._longest_s = 20.0
+    counters = Counters(metrics=STEPPING, generation_tokens=7.0, running=2.0)
+    assert await goes_on(made, flow=lambda: (2, 1e9), counters=counters)
+
+
+async def test_a_long_prompt_that_is_computed_in_parts_is_no_stall(watching):
+    made, _ = watching
+    counters = Counters(metrics=STEPPING, prompt_tokens=0.0, running=1.0, kv_usage=0.0)
+
+    async def compute():
+        while True:
+            await anyio.sleep(0.05)
+            counters.now = {**counters.now, "kv_usage": counters.now["kv_usage"] + 0.001}
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(compute)
+        assert await goes_on(made, flow=lambda: (1, 1e9), counters=counters)
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_build_that_the_log_tells_of_takes_its_time(watching):
+    made, _ = watching
+    counters = Counters(metrics=STEPPING, generation_tokens=7.0, running=2.0)
+
+    async def build():
+        await anyio.sleep(0.15)
+        append(made.log, "start build [module_moe]\n")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(build)
+        assert await goes_on(made, flow=lambda: (2, 1e9), counters=counters)
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_engine_that_knows_nothing_of_our_requests_is_asked(watching):
+    made, answers = watching
+    answers.completion = None
+    counters = Counters(metrics=STEPPING, generation_tokens=7.0, running=0.0)
+    failure = await ends(made, flow=lambda: (2, 1e9), counters=counters, stall_limit_s=0.5)
+    assert "a completion of one token is not answered" in failure.cause
+    counters.now = None
+    assert "a completion of one token" in (await ends(made, flow=lambda: (2, 1e9), counters=counters, stall_limit_s=0.5)).cause
+
+
+async def test_a_worker_that_is_stopped_counts_while_it_is(watching, family):
+    made, _ = watching
+    parent, port, worker = family
+    made.workers = Workers.of([parent, *parent.children(recursive=True)], [parent.pid], port)
+    child = psutil.Process(worker)
+
+    async def resume():
+        await anyio.sleep(0.1)
+        child.resume()
+
+    child.suspend()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(resume)
+        assert await goes_on(made, flow=lambda: (2, 0.05))
+    assert made.notes == [
+        f"while it was measured, process {worker} ({made.workers.alive[0].name}) was stopped by a signal; the engine went on answering"
+    ]
+    child.suspend()
+    failure = await ends(made, flow=lambda: (2, 1e9))
+    assert failure.code == "engine_worker_stopped"
+    assert f"process {worker} (" in failure.cause
 
 
 async def test_silence_alone_is_no_stall(watching):

@@ -19,4 +19,6 @@ LLAMACPP_METRICS = EngineMetrics(
         MetricAlias(canonical="drafts", names=("llamacpp:spec_decode_num_drafts",)),
     ),
     live_counters=(),
+    # Its loop of slots answers, so there is no answer while a batch is computed; on a CPU that may take most of a minute.
+    written_between_steps=True,
 )
