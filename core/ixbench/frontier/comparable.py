@@ -1,15 +1,18 @@
-"""What must match before two points stand on one ladder: numbers of different work are never set side by side."""
+"""What must match before two points stand on one ladder, or two runs are compared: numbers of different work are never set side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ixbench.frontier.select import is_speculative
 from ixbench.model.errors import Fault
+from ixbench.model.imported import import_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ixbench.model.result import PointResult
     from ixbench.model.run import RunView
 
 IDENTITY = {
@@ -27,16 +30,75 @@ AMOUNT_ONLY = frozenset({"use", "preset", "traces", "path", "file", "duration", 
 """Keys of [workload] that say how much is measured or where the corpus lies (its hash is compared); the others are rules."""
 
 
+_LADDER = "points of different work cannot share a ladder; report these runs apart"
+_COMPARISON = "what differs so cannot be compared; --allow-mismatch does it all the same and says so on every output"
+_MEASURED = ("tpot_s", "speed_tok_s_user", "throughput_tok_s_gpu")
+"""Metrics that a comparison rests on, whose definitions must be equal."""
+
+
 def mismatches(runs: Sequence[RunView]) -> tuple[Fault, ...]:
     """Return every difference that keeps the runs' usable points off one ladder: one fault a value that differs from the first seen."""
+    return _differing(runs, lambda run: (*_facts(run), *_prices(run)), _LADDER)
+
+
+def comparison_mismatches(a: RunView, b: RunView) -> tuple[Fault, ...]:
+    """Return every difference that keeps two runs from being compared.
+
+    More must match than on a ladder, where it makes curves: hardware, precision, evidence and origin. Prices need not: rates have none.
+    """
+    return _differing((a, b), lambda run: (*_facts(run), *_side_facts(run)), _COMPARISON)
+
+
+def same_prices(a: RunView, b: RunView) -> bool:
+    """Say whether costs of the two runs may stand side by side."""
+    return list(_prices(a)) == list(_prices(b))
+
+
+def _differing(runs: Sequence[RunView], facts: Callable[[RunView], Iterable[tuple[str, object]]], advice: str) -> tuple[Fault, ...]:
     first: dict[str, tuple[str, object]] = {}
     faults: dict[tuple[str, str], Fault] = {}
     for run in runs:
-        for name, value in _facts(run):
+        for name, value in facts(run):
             origin, wanted = first.setdefault(name, (run.id, value))
             if value != wanted:
-                faults.setdefault((name, repr(value)), _fault(run.id, name, value, origin, wanted))
+                problem = _problem(name, value, wanted, origin)
+                faults.setdefault((name, repr(value)), Fault(where=run.id, problem=problem, advice=advice))
     return tuple(faults.values())
+
+
+def _side_facts(run: RunView) -> Iterator[tuple[str, object]]:
+    """Yield what one side of a comparison has as a whole; a side may have several of each, and then the other must have the same."""
+    usable = [point for point in run.points if point.usable]
+    if not usable:
+        return
+    yield "hardware", _all_of(point.identity.hardware for point in usable)
+    yield "precision", _all_of(point.identity.precision for point in usable)
+    yield "evidence", _all_of(point.evidence for point in usable)
+    yield "origin", _all_of(point.origin for point in usable)
+    yield "speed axis", run.report.axis
+    if any(is_speculative(point.identity.spec_method) for point in usable):
+        yield "acceptance of drafts", _all_of(_acceptance(point) for point in usable if is_speculative(point.identity.spec_method))
+    rules = _all_of(source.definitions for point in usable if (source := import_source(point)) is not None)
+    if rules:
+        yield "definitions of the file", rules
+    yield from ((f"definition of {note.name}", note.definition) for note in run.metrics if note.name in _MEASURED)
+
+
+def _acceptance(point: PointResult) -> str:
+    """Return whether drafts are accepted by what they say, or as often as was asked for."""
+    lengths = point.metrics.get("acceptance_length")
+    return "synthetic" if isinstance(lengths, dict) and lengths.get("configured") is not None else "real"
+
+
+def _all_of(values: Iterable[str | None]) -> str | None:
+    """Return the different values in one text; None where none is known."""
+    return ", ".join(sorted({value for value in values if value})) or None
+
+
+def _prices(run: RunView) -> Iterator[tuple[str, object]]:
+    for quote in run.quotes:
+        yield "price book", quote.book
+        yield f"price of {quote.sku} ({quote.label})", quote.usd_per_gpu_hour
 
 
 def _facts(run: RunView) -> Iterator[tuple[str, object]]:
@@ -58,18 +120,13 @@ def _facts(run: RunView) -> Iterator[tuple[str, object]]:
         yield "[workload]", {str(key): value for key, value in workload.items() if key not in AMOUNT_ONLY}
     if "ixbench" in run.versions:
         yield "version of ixbench", run.versions["ixbench"]
-    for quote in run.quotes:
-        yield "price book", quote.book
-        yield f"price of {quote.sku} ({quote.label})", quote.usd_per_gpu_hour
 
 
-def _fault(run: str, name: str, value: object, origin: str, wanted: object) -> Fault:
+def _problem(name: str, value: object, wanted: object, origin: str) -> str:
     if isinstance(value, Mapping) and isinstance(wanted, Mapping):
         keys = [key for key in {**wanted, **value} if wanted.get(key) != value.get(key) or (key in wanted) != (key in value)]
-        problem = ", ".join(f"{name} {key} is {_shown(value.get(key))}, but {_shown(wanted.get(key))} in {origin}" for key in keys)
-    else:
-        problem = f"{name} is {_shown(value)}, but {_shown(wanted)} in {origin}"
-    return Fault(where=run, problem=problem, advice="points of different work cannot share a ladder; report these runs apart")
+        return ", ".join(f"{name} {key} is {_shown(value.get(key))}, but {_shown(wanted.get(key))} in {origin}" for key in keys)
+    return f"{name} is {_shown(value)}, but {_shown(wanted)} in {origin}"
 
 
 def _shown(value: object) -> str:

@@ -79,6 +79,17 @@ def format_latency(value: Seconds | None, style: Style = "ixbench") -> str:
     return f"{_three(exact):f} s"
 
 
+def format_change(share: float | None) -> str:
+    """Return a relative difference as a signed percentage with one decimal, from 100 % on without; 0.0312 is "+3.1 %"."""
+    exact = _exact(share, "ixbench")
+    if exact is None:
+        return MISSING
+    percent = _places(_EXACT.multiply(exact, _HUNDRED), 1)
+    if abs(percent) >= _HUNDRED:
+        percent = _places(_EXACT.multiply(exact, _HUNDRED), 0)
+    return f"{percent:+,f} %" if percent else f"{percent:,f} %"
+
+
 def pct_faster(a: float, b: float) -> int:
     """Return by how many percent rate a is above rate b, rounded, halves away from zero; negative where it is below.
 

@@ -19,6 +19,8 @@ LEVEL = 0.95
 """Confidence of every interval."""
 FEWEST = 2
 """Values that a spread needs."""
+OpenBounds = tuple[float | None, float | None]
+"""Lower and upper end of an interval; None where it is open."""
 _MOST_FREEDOM = 10_000
 """From so many degrees of freedom on the quantile no longer changes within five digits."""
 
@@ -95,6 +97,17 @@ def compare(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Dif
     x, y = (share / sum(shares) for share in shares)
     freedom = 1 / (x * x / (len(a) - 1) + y * y / (len(b) - 1))
     return Difference(difference=difference, margin=t_quantile(max(math.floor(freedom + 1e-9), 1), level) * math.sqrt(sum(shares)))
+
+
+def difference_bounds(a: float, a_bounds: OpenBounds, b: float, b_bounds: OpenBounds) -> OpenBounds:
+    """Return the interval of a - b from the intervals of both, which need not be symmetric (method of variance estimates recovery).
+
+    An end that is None is open; so is each end of the difference that it decides.
+    """
+    (a_low, a_high), (b_low, b_high) = a_bounds, b_bounds
+    low = None if a_low is None or b_high is None else a - b - math.hypot(a - a_low, b_high - b)
+    high = None if a_high is None or b_low is None else a - b + math.hypot(a_high - a, b - b_low)
+    return low, high
 
 
 def _variance(values: Sequence[float]) -> float:
