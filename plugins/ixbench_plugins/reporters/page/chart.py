@@ -137,6 +137,8 @@ class LegendEntry:
     line: bool = False
     band: bool = False
     rung: bool = False
+    ring: bool = True
+    """Whether rates are read at its rungs."""
     bars: bool = False
     in_scope: bool = True
 
@@ -179,7 +181,7 @@ def _draw(picture: Picture, points: Sequence[PicturePoint], traces: Traces | Non
         y_ticks=tuple(Tick(at=y.at(tick), label=tick_label(tick, short=size is NARROW)) for tick in y.ticks(size.ticks[1])),
         x_title=f"tok/s per user ({picture.ladder.axis}{', log scale' if x.logarithmic else ''})",
         y_title=f"tok/s {'per GPU' if picture.per_gpu else 'of the whole server'}{', log scale' if y.logarithmic else ''}",
-        band=tuple(_path(piece, x, y, stairs=traces.stairs) for piece in traces.ladder) if traces else (),
+        band=tuple(_path(piece, x, y, stairs=traces.stairs) for piece in traces.ladder) if traces and picture.at_rungs is None else (),
         lines=tuple(_lines(picture, traces, x, y)) if traces else (),
         rungs=tuple(_rungs(picture, x, y)) if picture.per_gpu else (),
         marks=tuple(sorted(marks, key=lambda mark: _ORDER[mark.state])),
@@ -284,12 +286,27 @@ def _rungs(picture: Picture, x: Scale, y: Scale) -> list[RungMark]:
     ladder = picture.ladder
     rungs = {rung.target: rung for rung in (*ladder.rungs, ladder.primary)}
     shown = [rung for target, rung in sorted(rungs.items()) if x.holds(target)]
-    room = _labelled(shown, ladder.primary.target, x)
+    room = _labelled(shown, picture, x)
+    if picture.at_rungs is not None:
+        return [
+            RungMark(
+                x=x.at(rung.target),
+                label=f"{rung.target:g}",
+                value=_value(rung, picture),
+                labelled=rung.target in room,
+                primary=rung.target == ladder.primary.target,
+                y=None,
+                bar=None,
+                at_x=None,
+                words=picture.at_rungs[rung.target].words,
+            )
+            for rung in shown
+        ]
     return [
         RungMark(
             x=x.at(rung.target),
             label=f"{rung.target:g}",
-            value=format_rate(rung.tok_s_gpu),
+            value=_value(rung, picture),
             labelled=rung.target in room,
             primary=rung.target == ladder.primary.target,
             y=y.at(rung.tok_s_gpu) if rung.tok_s_gpu is not None and y.holds(rung.tok_s_gpu) else None,
@@ -301,12 +318,17 @@ def _rungs(picture: Picture, x: Scale, y: Scale) -> list[RungMark]:
     ]
 
 
-def _labelled(rungs: Sequence[LadderRung], primary: float, x: Scale) -> set[float]:
+def _value(rung: LadderRung, picture: Picture) -> str:
+    return format_rate(rung.tok_s_gpu) if picture.at_rungs is None else picture.at_rungs[rung.target].value
+
+
+def _labelled(rungs: Sequence[LadderRung], picture: Picture, x: Scale) -> set[float]:
     """Return the rungs whose labels have room beside one another; the primary one goes first."""
+    primary = picture.ladder.primary.target
     taken: list[tuple[float, float]] = []
     kept: set[float] = set()
     for rung in sorted(rungs, key=lambda rung: (rung.target != primary, rung.target)):
-        half = _CHARACTER * max(len(format_rate(rung.tok_s_gpu)), len(f"{rung.target:g}")) / 2 + 3
+        half = _CHARACTER * max(len(_value(rung, picture)), len(f"{rung.target:g}")) / 2 + 3
         start, end = x.at(rung.target) - half, x.at(rung.target) + half
         if all(end <= other_start or start >= other_end for other_start, other_end in taken):
             taken.append((start, end))
@@ -325,7 +347,7 @@ def _bar(rung: LadderRung, y: Scale) -> tuple[float, float] | None:
 def _peak(picture: Picture, x: Scale, y: Scale, size: Size) -> Label | None:
     """Return the label of the highest rate: on the right of its point, where curves fall away, or on the left where paper ends."""
     peak = picture.ladder.peak
-    if peak is None or not picture.per_gpu or not x.holds(peak.tok_s_user):
+    if peak is None or picture.at_rungs is not None or not picture.per_gpu or not x.holds(peak.tok_s_user):
         return None
     text = f"peak {format_rate(peak.tok_s_gpu)}"
     across, down = x.at(peak.tok_s_user), y.at(peak.tok_s_gpu)
@@ -348,7 +370,9 @@ def legend(picture: Picture) -> list[LegendEntry]:
         )
         for place, curve in enumerate(picture.curves)
     ]
-    if picture.per_gpu:
+    if picture.at_rungs is not None:
+        entries.append(LegendEntry(label="rungs", detail="and by how much B's rate differs from A's", rung=True, ring=False))
+    elif picture.per_gpu:
         entries.append(LegendEntry(label="the ladder's line", detail=_policy(picture), band=True))
         entries.append(LegendEntry(label="rungs", detail="and the rate that is read there", rung=True))
     outside = far_outside(picture)

@@ -19,7 +19,13 @@ def html(page: Page, theme: str) -> str:
 
     :param theme: auto, light or dark.
     """
-    environment = Environment(
+    template = environment().get_template("page.html.jinja")
+    return template.render(page=page, theme=theme, questions=questions(page))
+
+
+def environment() -> Environment:
+    """Return what renders the templates of this folder: escaped, strict, and without control characters."""
+    return Environment(
         loader=PackageLoader("ixbench_plugins.reporters.page"),
         autoescape=True,
         finalize=_shown,
@@ -27,8 +33,6 @@ def html(page: Page, theme: str) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    template = environment.get_template("page.html.jinja")
-    return template.render(page=page, theme=theme, questions=questions(page))
 
 
 def questions(page: Page) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ixbench_plugins.reporters.points import PointRow, point_rows
 from ixbench_plugins.reporters.table import latency
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ixbench.api.report import Ladder, LadderCurve, RunView
     from ixbench_plugins.reporters.page.groups import Group
@@ -65,6 +65,16 @@ class PictureCurve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RungText:
+    """What is told at a rung of curves that are compared."""
+
+    value: str
+    """Above its line."""
+    words: str
+    """When it is pointed at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
     """All that a chart shows of one model on one SKU."""
 
@@ -75,6 +85,9 @@ class Picture:
     """In the order of the runs and their plans."""
     per_gpu: bool
     """Whether rates are those of a GPU; else of the whole server, and nothing can be read from them."""
+    at_rungs: Mapping[float, RungText] | None = None
+    """What is told at each rung, by its target, where the curves are compared: then they share no ladder, whose line and rates are left
+    out. None: the ladder's rates."""
 
     @property
     def drawable(self) -> tuple[PicturePoint, ...]:
@@ -114,18 +127,24 @@ def picture_of(group: Group, ladder: Ladder, everything: Ladder) -> Picture:
         )
         for curve, label in zip(everything.curves, labels, strict=True)
     )
+    per_gpu = ladder.rates_known or everything.rates_known
+    points = picture_points(group.runs, everything.curves, axis=ladder.axis, per_gpu=per_gpu)
+    return Picture(ladder=ladder, curves=curves, points=points, per_gpu=per_gpu)
+
+
+def picture_points(runs: Sequence[RunView], curves: Sequence[LadderCurve], *, axis: str, per_gpu: bool) -> tuple[PicturePoint, ...]:
+    """Return every point of the runs with its place on one of the curves."""
     on_curve = {
         (member.run.id, member.result.id): (number, point.on_frontier)
-        for number, curve in enumerate(everything.curves)
+        for number, curve in enumerate(curves)
         for member, point in zip(curve.members, curve.points, strict=True)
     }
-    per_gpu = ladder.rates_known or everything.rates_known
-    several = len(group.runs) > 1
+    several = len(runs) > 1
     points: list[PicturePoint] = []
-    for row in point_rows(group.runs):
+    for row in point_rows(runs):
         place, knot = on_curve.get((row.run.id, row.point.id), (None, False))
         rate = row.number("throughput_tok_s_gpu", "total") if per_gpu else row.number("throughput_tok_s", "total")
-        state = _state(row, place, knot=knot, rated=per_gpu and rate is not None and row.speed(ladder.axis) is not None)
+        state = _state(row, place, knot=knot, rated=per_gpu and rate is not None and row.speed(axis) is not None)
         points.append(
             PicturePoint(
                 name=f"{row.run.id}/{row.point.id}" if several else row.point.id,
@@ -133,11 +152,11 @@ def picture_of(group: Group, ladder: Ladder, everything: Ladder) -> Picture:
                 row=row,
                 curve=place,
                 state=state,
-                x=_above_zero(row.speed(ladder.axis)),
+                x=_above_zero(row.speed(axis)),
                 y=_above_zero(rate),
             )
         )
-    return Picture(ladder=ladder, curves=curves, points=tuple(points), per_gpu=per_gpu)
+    return tuple(points)
 
 
 def _state(row: PointRow, place: int | None, *, knot: bool, rated: bool) -> State:
