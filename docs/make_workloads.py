@@ -8,7 +8,7 @@ import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ixbench_plugins.workloads import WORKLOADS
+from ixbench.host.load import load_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 PAGE = Path(__file__).with_name("workloads.md")
-MODELS: dict[str, type[BaseModel]] = {workload.name: workload.Options for workload in WORKLOADS}
+MODELS: dict[str, type[BaseModel]] = {workload.name: workload.Options for workload in load_host().workloads()}
 _SECTION = re.compile(r"(<!-- options: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _TYPE_TEXT: Callable[[dict[str, Any]], str] = runpy.run_path(str(Path(__file__).with_name("make_campaign.py")))["type_text"]
 

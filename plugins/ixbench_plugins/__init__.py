@@ -8,17 +8,15 @@ from ixbench.api.hooks import hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
-    from ixbench.api.engine import Collector, EngineAdapter, HardwareBook, PriceBook, Runtime, Signature
-    from ixbench.api.hooks import Command
+    from ixbench.api.engine import Collector, HardwareBook, PriceBook, Signature
+    from ixbench.api.hooks import Command, Deferred
     from ixbench.api.measure import Check, Metric
-    from ixbench.api.report import Importer, Reporter
-    from ixbench.api.workload import Workload
+    from ixbench.api.report import Importer
 
 
 @hookimpl
-def ixbench_engines() -> Iterable[EngineAdapter[Any]]:
+def ixbench_engines() -> Iterable[Deferred]:
     """Return the built-in engine adapters."""
     from ixbench_plugins.engines import ENGINES
 
@@ -26,7 +24,7 @@ def ixbench_engines() -> Iterable[EngineAdapter[Any]]:
 
 
 @hookimpl
-def ixbench_runtimes() -> Iterable[Runtime]:
+def ixbench_runtimes() -> Iterable[Deferred]:
     """Return where processes can run."""
     from ixbench_plugins.runtimes import RUNTIMES
 
@@ -34,7 +32,7 @@ def ixbench_runtimes() -> Iterable[Runtime]:
 
 
 @hookimpl
-def ixbench_workloads() -> Iterable[Workload[Any]]:
+def ixbench_workloads() -> Iterable[Deferred]:
     """Return the built-in workloads."""
     from ixbench_plugins.workloads import WORKLOADS
 
@@ -99,7 +97,7 @@ def ixbench_importers() -> Iterable[Importer]:
 
 
 @hookimpl
-def ixbench_reporters() -> Iterable[Reporter[Any]]:
+def ixbench_reporters() -> Iterable[Deferred]:
     """Return the built-in reporters."""
     from ixbench_plugins.reporters import REPORTERS
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.hooks import hookimpl
+from ixbench.api.hooks import Deferred, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ixbench_atom.adapter import AtomAdapter
-
 
 @hookimpl
-def ixbench_engines() -> Sequence[AtomAdapter]:
-    """Return the ATOM adapter."""
-    from ixbench_atom.adapter import AtomAdapter
-
-    return [AtomAdapter()]
+def ixbench_engines() -> Sequence[Deferred]:
+    """Return the ATOM adapter, which is imported when it is needed."""
+    return [Deferred(name="atom", place="ixbench_atom.adapter:AtomAdapter")]

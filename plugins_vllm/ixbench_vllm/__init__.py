@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.hooks import hookimpl
+from ixbench.api.hooks import Deferred, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ixbench_vllm.adapter import VllmAdapter
-
 
 @hookimpl
-def ixbench_engines() -> Sequence[VllmAdapter]:
-    """Return the vLLM adapter."""
-    from ixbench_vllm.adapter import VllmAdapter
-
-    return [VllmAdapter()]
+def ixbench_engines() -> Sequence[Deferred]:
+    """Return the vLLM adapter, which is imported when it is needed."""
+    return [Deferred(name="vllm", place="ixbench_vllm.adapter:VllmAdapter")]

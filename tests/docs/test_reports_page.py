@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
+from ixbench.host.load import load_host
 from ixbench.testing.runs import sample_point, sample_run
-from ixbench_plugins.reporters import REPORTERS
 from ixbench_plugins.reporters.page import PageOptions
 from ixbench_plugins.reporters.page.scale import LOG_FROM
 
@@ -16,7 +16,7 @@ TEXT = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text(e
 
 def test_every_reporter_stands_there_with_its_files():
     run = sample_run(sample_point("vllm-c8", speed_tok_s_user=50, rate_tok_s_gpu=5000))
-    made = {one.name: ", ".join(file.name for file in one.render([run], one.Options())) for one in REPORTERS}
+    made = {one.name: ", ".join(file.name for file in one.render([run], one.Options())) for one in load_host().reporters()}
     assert dict(re.findall(r"^\| `(\w+)` \| (\w+\.\w+(?:, \w+\.\w+)*) \|", TEXT, re.MULTILINE)) == made
 
 

@@ -37,7 +37,7 @@ def test_every_workload_has_a_section_with_exactly_its_options(workload):
     tables = SECTIONS[workload.name].split(f"<!-- options: {workload.name} -->\n")
     assert len(tables) == 2
     found = rows(tables[1].partition("<!-- end -->")[0])
-    assert sorted(row[0].strip("`") for row in found) == sorted(workload.Options.model_fields)
+    assert sorted(row[0].strip("`") for row in found) == sorted(workload.load().Options.model_fields)
     for row in found:
         assert len(row) == 4, row
         assert all(row), row

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api._lazy import lazy
+from ixbench.host.deferred import Deferred
 from ixbench.host.specs import API_VERSION, NAME, hookimpl
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = [
     "API_VERSION",
     "NAME",
     "Command",
+    "Deferred",
     "Event",
     "LaunchFailed",
     "LaunchReady",

@@ -35,6 +35,7 @@ from ixbench.campaign.settings import (
 )
 from ixbench.campaign.surroundings import Surroundings
 from ixbench.campaign.validate import check, check_rest, field_names, shown, unknown_key
+from ixbench.host.specs import Specs
 from ixbench.model.errors import Fault, InputError
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _read_workload(reader: _Reader, host: Host) -> tuple[Workload[Any] | None, o
     raw = reader.raw("workload")
     document, where = reader.document, reader.document.at(("workload", "use"))
     if "use" not in raw:
-        names = ", ".join(sorted(workload.name for workload in host.workloads()))
+        names = ", ".join(sorted(host.names(Specs.ixbench_workloads)))
         if isinstance(document.table.get("workload", {}), dict):
             reader.faults.append(Fault(where=where, problem="missing", allowed=names))
         return None, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from ixbench.campaign.campaign import Prices, slug
 from ixbench.campaign.files import absolute, resolve_files
 from ixbench.campaign.schema import HardwareTable, ModelTable, PricesTable, ReportTable, RuntimeTable
 from ixbench.campaign.validate import check, check_rest, shown, unknown_key
+from ixbench.host.specs import Specs
 from ixbench.model.deployment import HardwareSpec, ModelSpec
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.price import Quote
@@ -61,9 +63,9 @@ def report_settings(
     :param default_axis: the workload's percentile, for where the table has none.
     """
     parsed, good, faults = check_rest(ReportTable, table, locate)
-    faults += _unknown_each("reporter", parsed.use, (reporter.name for reporter in host.reporters()), locate, "use")
+    faults += _reporter_faults(parsed.use, host, locate, named="use" in table)
     if isinstance(parsed.scope, list):
-        faults += _unknown_each("engine", parsed.scope, (engine.name for engine in host.engines()), locate, "scope")
+        faults += _unknown_each("engine", parsed.scope, host.names(Specs.ixbench_engines), locate, "scope")
     primary = parsed.primary
     if primary is None:
         primary = min(parsed.rungs, key=lambda rung: (abs(rung - USUAL_PRIMARY), rung))
@@ -82,6 +84,17 @@ def report_settings(
         scope=tuple(parsed.scope) if isinstance(parsed.scope, list) else parsed.scope,
         use=tuple(parsed.use),
     ), []
+
+
+def _reporter_faults(names: list[str], host: Host, locate: Callable[[KeyPath], str], *, named: bool) -> list[Fault]:
+    """Return what is wrong with the reporters to use.
+
+    :param named: whether the user named them. Then they are imported: what is broken must be known before anything is measured.
+    """
+    for name in set(names).intersection(host.names(Specs.ixbench_reporters)) if named else ():
+        with suppress(InputError):  # it has lost its name, which is told below
+            host.reporter(name)
+    return _unknown_each("reporter", names, host.names(Specs.ixbench_reporters), locate, "use")
 
 
 def find_prices(
@@ -117,6 +130,8 @@ def default_book(host: Host) -> str | None:
 
 def limit_faults(limits: Mapping[str, Any], host: Host, locate: Callable[[KeyPath], str]) -> list[Fault]:
     """Return what is wrong with the codes of `[limits]`."""
+    if not limits:
+        return []
     checks = {rule.code: rule for rule in host.checks()}
     numbered = sorted(code for code, rule in checks.items() if rule.limit is not None)
     faults: list[Fault] = []
@@ -152,7 +167,7 @@ def read_collectors(
 
     :param folder: where relative paths start.
     """
-    collectors = {collector.name: collector for collector in host.collectors()}
+    collectors = {collector.name: collector for collector in host.collectors()} if table else {}
     found: dict[str, object] = {}
     faults: list[Fault] = []
     for name, own in table.items():

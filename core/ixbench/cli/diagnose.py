@@ -180,13 +180,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.load import load_host
+    from ixbench.host.specs import Specs
     from ixbench.launch.diagnose import diagnose
     from ixbench.launch.log import Unread, numbered_lines
     from ixbench.model.printable import printable_lines
 
     host = load_host()
     signatures = host.signatures()
-    engine = _engine(arguments.engine, signatures, [adapter.name for adapter in host.engines()])
+    engine = _engine(arguments.engine, signatures, host.names(Specs.ixbench_engines))
     unread = Unread()
     with _opened(arguments.log) as file:
         found = diagnose(numbered_lines(file, unread), signatures, engine=engine, exit_code=arguments.exit)

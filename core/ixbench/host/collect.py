@@ -1,4 +1,7 @@
-"""Calls the implementations of one hook, each by itself, and keeps what can be used. What can't is a failure with its author's name."""
+"""Calls the implementations of one hook, each by itself, and keeps what can be used. What can't is a failure with its author's name.
+
+What a plugin deferred is imported when it is asked for, and only that.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ixbench.host.deferred import Deferred
 from ixbench.host.source import PluginFailure, PluginSource, describe, failure
 from ixbench.host.specs import NAME
 from ixbench.host.trace import trace_call
@@ -20,31 +24,69 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Entry(Generic[T]):
+    """One contribution that can be used, as far as is known."""
+
+    name: str
+    source: PluginSource
+    """Who gave it."""
+    item: T | Deferred
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Collection(Generic[T]):
     """What the plugins gave for one hook."""
 
     kind: Kind
-    items: tuple[T, ...]
-    sources: tuple[PluginSource, ...]
-    """Who gave each of the items."""
+    entries: tuple[Entry[T], ...]
     contested: Mapping[str, tuple[PluginSource, ...]]
     """Names that several plugins gave, none of which ixbench ships: nobody can tell which one is meant, so none counts."""
     failures: tuple[PluginFailure, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all contributions, of those too that are not imported yet."""
+        return tuple(entry.name for entry in self.entries)
+
+    @property
+    def items(self) -> tuple[T, ...]:
+        """The contributions that are imported."""
+        return tuple(entry.item for entry in self.entries if not isinstance(entry.item, Deferred))
+
     def names_of(self, source: PluginSource) -> tuple[str, ...]:
         """Return the names that one plugin gave."""
-        return tuple(self.kind.name_of(item) for item, giver in zip(self.items, self.sources, strict=True) if giver == source)
+        return tuple(entry.name for entry in self.entries if entry.source == source)
+
+    def loaded(self, name: str | None = None) -> Collection[T]:
+        """Return the collection with what was deferred imported; what cannot be is a failure, and gone.
+
+        :param name: of the only one to import; None = all.
+        """
+        if not any(isinstance(entry.item, Deferred) for entry in self.entries):
+            return self
+        kept: list[Entry[T]] = []
+        failures = list(self.failures)
+        for entry in self.entries:
+            if not isinstance(entry.item, Deferred) or name not in {None, entry.name}:
+                kept.append(entry)
+                continue
+            try:
+                with redirect_stdout(sys.stderr):
+                    item: Any = entry.item.load()
+                fault = _fault(self.kind, item) or _other_name(self.kind, item, entry.name)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is that plugin's failure
+                fault = f"{self.kind.noun} {entry.name!r}: {describe(error)}"
+            if fault:
+                failures.append(failure(entry.source, self.kind.hook, fault))
+            else:
+                kept.append(replace(entry, item=item))
+        return replace(self, entries=tuple(kept), failures=tuple(failures))
 
     def without(self, contribution: T, why: str) -> Collection[T]:
         """Return the collection with one contribution turned into a failure."""
-        kept = [(item, source) for item, source in zip(self.items, self.sources, strict=True) if item is not contribution]
-        refused = [source for item, source in zip(self.items, self.sources, strict=True) if item is contribution]
-        return replace(
-            self,
-            items=tuple(item for item, _ in kept),
-            sources=tuple(source for _, source in kept),
-            failures=(*self.failures, *(failure(source, self.kind.hook, why) for source in refused)),
-        )
+        refused = [failure(entry.source, self.kind.hook, why) for entry in self.entries if entry.item is contribution]
+        kept = tuple(entry for entry in self.entries if entry.item is not contribution)
+        return replace(self, entries=kept, failures=(*self.failures, *refused))
 
 
 def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[Mapping[str, object]], Any]]]) -> Collection[Any]:
@@ -66,7 +108,7 @@ def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[
             if fault:
                 failures.append(failure(source, kind.hook, fault))
             else:
-                given.setdefault(kind.name_of(item), []).append((source, item))
+                given.setdefault(_name_of(kind, item), []).append((source, item))
     kept: list[tuple[PluginSource, Any]] = []
     contested: dict[str, tuple[PluginSource, ...]] = {}
     for name, claims in given.items():
@@ -78,16 +120,24 @@ def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[
             contested[name] = tuple(source for source, _ in claims)
     return Collection(
         kind=kind,
-        items=tuple(item for _, item in kept),
-        sources=tuple(source for source, _ in kept),
+        entries=tuple(Entry(name=_name_of(kind, item), source=source, item=item) for source, item in kept),
         contested=contested,
         failures=tuple(failures),
     )
 
 
+def _name_of(kind: Kind, item: Any) -> str:  # noqa: ANN401 - any contribution
+    return item.name if isinstance(item, Deferred) else kind.name_of(item)
+
+
+def _other_name(kind: Kind, item: object, announced: str) -> str:
+    name = kind.name_of(item)
+    return "" if name == announced else f"{kind.noun} {announced!r} is called {name!r} where it is made; give both the same name"
+
+
 def _fault(kind: Kind, item: object) -> str:
     try:
-        return kind.fault(item)
+        return kind.name_fault(item, item.name) if isinstance(item, Deferred) else kind.fault(item)
     except Exception as error:  # noqa: BLE001 - an object's attributes may run code, and that may raise anything
         return f"returned an object that can't be looked at: {describe(error)}"
 

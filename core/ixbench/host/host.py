@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ixbench.host.collect import Collection, collect
+from ixbench.host.deferred import Deferred
 from ixbench.host.kinds import BY_HOOK, KINDS
 from ixbench.host.registry import Registry
 from ixbench.host.source import PluginFailure, PluginInfo, PluginSource, describe, failure
@@ -34,7 +35,7 @@ T = TypeVar("T")
 
 
 class Host:
-    """All plugins of a process. Hooks are called when their kind is first asked for, and once."""
+    """All plugins of a process. Hooks are called once, when their kind is first asked for; what they defer is imported when needed."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -49,19 +50,23 @@ class Host:
             registry.add(PluginSource(plugin=name, distribution="inline", version=""), plugin)
         return cls(registry)
 
-    def collect(self, spec: Callable[[Specs], Iterable[T]]) -> tuple[T, ...]:
+    def collect(self, spec: Callable[[Specs], Iterable[T | Deferred]]) -> tuple[T, ...]:
         """Return what all plugins give for a hook, in the order of the plugins' names: `host.collect(Specs.ixbench_engines)`."""
-        return self._collection(spec).items
+        return self._loaded(spec).items
+
+    def names(self, spec: Callable[[Specs], Iterable[T | Deferred]]) -> tuple[str, ...]:
+        """Return the names of what all plugins give for a hook, without importing what was deferred."""
+        return self._collection(spec).names
 
     def source_of(self, contribution: object) -> PluginSource | None:
         """Return the plugin that gave an object which `collect` returned, or None for any other object."""
         for collection in self._collections.values():
-            for item, source in zip(collection.items, collection.sources, strict=True):
-                if item is contribution:
-                    return source
+            for entry in collection.entries:
+                if entry.item is contribution:
+                    return entry.source
         return None
 
-    def refuse(self, spec: Callable[[Specs], Iterable[T]], contribution: T, why: str) -> None:
+    def refuse(self, spec: Callable[[Specs], Iterable[T | Deferred]], contribution: T, why: str) -> None:
         """Take a contribution out and record why: for rules that the host itself can't know."""
         collection = self._collection(spec)
         self._collections[collection.kind.hook] = collection.without(contribution, why)
@@ -181,35 +186,44 @@ class Host:
         """What observers raised."""
         return tuple(self._observer_failures.values())
 
+    def sources(self) -> tuple[PluginSource, ...]:
+        """Return all loaded plugins, in the order of their names, without calling any hook."""
+        return tuple(source for _, source in sorted(self._registry.sources.items()))
+
     def plugins(self) -> tuple[PluginInfo, ...]:
         """Return all loaded plugins with what each of them gives."""
         for kind in KINDS:
             self.collect(getattr(Specs, kind.hook))
         return tuple(
-            PluginInfo(source=source, hooks=self._registry.hooks_of(name), contributions=self._contributions(source))
-            for name, source in sorted(self._registry.sources.items())
+            PluginInfo(source=source, hooks=self._registry.hooks_of(source.plugin), contributions=self._contributions(source))
+            for source in self.sources()
         )
 
     def _contributions(self, source: PluginSource) -> dict[str, tuple[str, ...]]:
         found = {kind.plural: self._collections[kind.hook].names_of(source) for kind in KINDS}
         return {plural: names for plural, names in found.items() if names}
 
-    def _collection(self, spec: Callable[[Specs], Iterable[T]]) -> Collection[T]:
+    def _collection(self, spec: Callable[[Specs], Iterable[T | Deferred]]) -> Collection[T]:
         hook = spec.__name__
         if hook not in self._collections:
             self._collections[hook] = collect(BY_HOOK[hook], self._registry.implementations(hook))
         return self._collections[hook]
 
-    def _named(self, spec: Callable[[Specs], Iterable[T]], name: str, where: str) -> T:
-        collection = self._collection(spec)
+    def _loaded(self, spec: Callable[[Specs], Iterable[T | Deferred]], name: str | None = None) -> Collection[T]:
+        """Return what the plugins give for a hook, with the one of that name imported, or all of it."""
+        loaded = self._collections[spec.__name__] = self._collection(spec).loaded(name)
+        return loaded
+
+    def _named(self, spec: Callable[[Specs], Iterable[T | Deferred]], name: str, where: str) -> T:
+        collection = self._loaded(spec, name)
         kind = collection.kind
-        for item in collection.items:
-            if kind.name_of(item) == name:
-                return item
+        for entry in collection.entries:
+            if entry.name == name and not isinstance(entry.item, Deferred):
+                return entry.item
         if name in collection.contested:
             givers = " and by ".join(map(str, collection.contested[name]))
             raise InputError(Fault(where=where, problem=f"{kind.noun} {name!r} is given by {givers}", advice="uninstall one of them"))
-        names = sorted(kind.name_of(item) for item in collection.items)
+        names = sorted(collection.names)
         advice = [hint for hint in (did_you_mean(name, names), *self._suspects(kind.hook)) if hint]
         problem = f"unknown {kind.noun} {name!r}"
         raise InputError(Fault(where=where, problem=problem, allowed=", ".join(names) or "none is installed", advice="; ".join(advice)))

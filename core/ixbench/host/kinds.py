@@ -33,11 +33,17 @@ class Kind:
         if not isinstance(found, contract):
             return f"returned {_shown(found)}, which is no {class_name}"
         name = getattr(found, self.key, None)
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            return f"{_shown(found)} has the {self.key} {name!r}; allowed: letters, digits, '.', '_' and '-', a letter or digit first"
+        if fault := self.name_fault(found, name):
+            return fault
         if self.options and not hasattr(getattr(found, "Options", None), "model_validate"):
             return f"{self.noun} {name!r} has no Options; set it to a subclass of OptionsModel, which may have no fields"
         return ""
+
+    def name_fault(self, found: object, name: object) -> str:
+        """Return what is wrong with the name of a contribution, or an empty text."""
+        if isinstance(name, str) and _NAME.fullmatch(name):
+            return ""
+        return f"{_shown(found)} has the {self.key} {name!r}; allowed: letters, digits, '.', '_' and '-', a letter or digit first"
 
     def name_of(self, contribution: object) -> str:
         """Return the name of a contribution."""

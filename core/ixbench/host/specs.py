@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ixbench.host.contracts.reporter import Reporter
     from ixbench.host.contracts.runtime import Runtime
     from ixbench.host.contracts.workload import Workload
+    from ixbench.host.deferred import Deferred
     from ixbench.measure.definition import Check, Metric
     from ixbench.model.deployment import Deployment
     from ixbench.model.events import Event
@@ -34,10 +35,13 @@ hookimpl = pluggy.HookimplMarker(NAME)
 
 
 class Specs:
-    """The specifications; plugins implement them as module-level functions marked with `hookimpl`."""
+    """The specifications; plugins implement them as module-level functions marked with `hookimpl`.
+
+    In the place of an object a hook may return a `Deferred` with its name, and the object is imported when it is needed.
+    """
 
     @hookspec
-    def ixbench_engines(self) -> Iterable[EngineAdapter]:  # type: ignore[type-arg, empty-body]
+    def ixbench_engines(self) -> Iterable[EngineAdapter | Deferred]:  # type: ignore[type-arg, empty-body]
         """Return the engine adapters of this plugin."""
 
     @hookspec
@@ -45,47 +49,47 @@ class Specs:
         """Return a changed launch plan, or None to leave it; called in name order, and who changed what is recorded."""
 
     @hookspec
-    def ixbench_runtimes(self) -> Iterable[Runtime]:  # type: ignore[empty-body]
+    def ixbench_runtimes(self) -> Iterable[Runtime | Deferred]:  # type: ignore[empty-body]
         """Return where processes can run."""
 
     @hookspec
-    def ixbench_workloads(self) -> Iterable[Workload]:  # type: ignore[type-arg, empty-body]
+    def ixbench_workloads(self) -> Iterable[Workload | Deferred]:  # type: ignore[type-arg, empty-body]
         """Return workloads: options and a load become a Schedule."""
 
     @hookspec
-    def ixbench_collectors(self) -> Iterable[Collector]:  # type: ignore[empty-body]
+    def ixbench_collectors(self) -> Iterable[Collector | Deferred]:  # type: ignore[empty-body]
         """Return sources of samples."""
 
     @hookspec
-    def ixbench_metrics(self) -> Iterable[Metric]:  # type: ignore[empty-body]
+    def ixbench_metrics(self) -> Iterable[Metric | Deferred]:  # type: ignore[empty-body]
         """Return metrics: pure functions of a point's records."""
 
     @hookspec
-    def ixbench_checks(self) -> Iterable[Check]:  # type: ignore[empty-body]
+    def ixbench_checks(self) -> Iterable[Check | Deferred]:  # type: ignore[empty-body]
         """Return verdict rules: pure functions of a point's records and metrics."""
 
     @hookspec
-    def ixbench_hardware(self) -> Iterable[HardwareBook]:  # type: ignore[empty-body]
+    def ixbench_hardware(self) -> Iterable[HardwareBook | Deferred]:  # type: ignore[empty-body]
         """Return SKU books with detection."""
 
     @hookspec
-    def ixbench_prices(self) -> Iterable[PriceBook]:  # type: ignore[empty-body]
+    def ixbench_prices(self) -> Iterable[PriceBook | Deferred]:  # type: ignore[empty-body]
         """Return price books."""
 
     @hookspec
-    def ixbench_signatures(self) -> Iterable[Signature]:  # type: ignore[empty-body]
+    def ixbench_signatures(self) -> Iterable[Signature | Deferred]:  # type: ignore[empty-body]
         """Return failure signatures."""
 
     @hookspec
-    def ixbench_importers(self) -> Iterable[Importer]:  # type: ignore[empty-body]
+    def ixbench_importers(self) -> Iterable[Importer | Deferred]:  # type: ignore[empty-body]
         """Return readers of foreign result files."""
 
     @hookspec
-    def ixbench_reporters(self) -> Iterable[Reporter]:  # type: ignore[type-arg, empty-body]
+    def ixbench_reporters(self) -> Iterable[Reporter | Deferred]:  # type: ignore[type-arg, empty-body]
         """Return reporters."""
 
     @hookspec
-    def ixbench_commands(self) -> Iterable[Command]:  # type: ignore[empty-body]
+    def ixbench_commands(self) -> Iterable[Command | Deferred]:  # type: ignore[empty-body]
         """Return further subcommands."""
 
     @hookspec

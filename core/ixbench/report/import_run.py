@@ -89,8 +89,7 @@ def write_import(imported: Imported, out: Path, host: Host, *, title: str, start
         quotes=tuple(quotes),
         sku=sku_of(points, host),
         plugins=tuple(
-            {"name": info.source.plugin, "distribution": info.source.distribution, "version": info.source.version}
-            for info in host.plugins()
+            {"name": source.plugin, "distribution": source.distribution, "version": source.version} for source in host.sources()
         ),
         imported=tuple(_on_record(result) for result in imported.results),
     )

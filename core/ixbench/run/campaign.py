@@ -19,14 +19,11 @@ from ixbench.model.printable import printable
 from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
 from ixbench.plan.show import counted, plan_notes
-from ixbench.report.load import load_run
-from ixbench.report.write import terminal_columns, write_reports
 from ixbench.run.gpu_preflight import check_gpus
 from ixbench.run.interrupt import interruptible
 from ixbench.run.loop import RunLoop
 from ixbench.run.measured import TRACES
 from ixbench.run.preflight import check_profiled, check_reads, check_runnable, pending_launches, simulated_points
-from ixbench.run.simulated import SimulatedLoop
 from ixbench.run.startable import check_commands, check_scripts_of
 from ixbench.run.state import PointState, RunState
 from ixbench.run.view import make_view
@@ -189,12 +186,17 @@ def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder:
                 until=work.until,
                 profile=work.profile,
             )
-            model = SimulatedLoop(
-                campaign=campaign, host=host, folder=folder, state=state, view=view, interruption=interruption, redactor=redactor
-            )
-            await model.run(pending_launches(plan, [point for point in points if point.id in work.simulated]))
+            simulated: list[PointResult] = []
+            if work.simulated:
+                from ixbench.run.simulated import SimulatedLoop
+
+                model = SimulatedLoop(
+                    campaign=campaign, host=host, folder=folder, state=state, view=view, interruption=interruption, redactor=redactor
+                )
+                await model.run(pending_launches(plan, [point for point in points if point.id in work.simulated]))
+                simulated = model.results
             await loop.run(pending_launches(plan, [point for point in points if point.id not in work.simulated]))
-        return interruption.asked, [*model.results, *loop.results]
+        return interruption.asked, [*simulated, *loop.results]
 
     try:
         with view:
@@ -226,10 +228,7 @@ def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | Non
         sku=campaign.sku,
         machine=machine(),
         versions=versions(),
-        plugins=tuple(
-            {"name": info.source.plugin, "distribution": info.source.distribution, "version": info.source.version}
-            for info in host.plugins()
-        ),
+        plugins=tuple({"name": source.plugin, "distribution": source.distribution, "version": source.version} for source in host.sources()),
         metrics=metric_notes(host),
     )
     return RunFolder.create(results, slug=campaign.slug, now=now, header=header, redactor=redactor)
@@ -264,6 +263,10 @@ def _leftover_notes(measures: bool) -> tuple[str, ...]:
 
 def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
     """Write the reports of the folder and print what is meant for the terminal."""
+    # Only now: what makes reports would hold up the first request.
+    from ixbench.report.load import load_run
+    from ixbench.report.write import terminal_columns, write_reports
+
     view = load_run(folder.path)
     where = f"{campaign.where}: report.use"
     written = write_reports([view], campaign.report.use, host, folder.reports, where=where, columns=terminal_columns())

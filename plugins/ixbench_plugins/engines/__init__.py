@@ -1,9 +1,11 @@
-"""The engines that ixbench ships beside vLLM and ATOM."""
+"""The engines that ixbench ships beside vLLM and ATOM, each imported when it is needed."""
 
 from __future__ import annotations
 
-from ixbench_plugins.engines.endpoint import EndpointAdapter
-from ixbench_plugins.engines.llamacpp.adapter import LlamaCppAdapter
-from ixbench_plugins.engines.simulated.adapter import SimulatedAdapter
+from ixbench.api.hooks import Deferred
 
-ENGINES = (EndpointAdapter(), LlamaCppAdapter(), SimulatedAdapter())
+ENGINES = (
+    Deferred(name="endpoint", place="ixbench_plugins.engines.endpoint:EndpointAdapter"),
+    Deferred(name="llamacpp", place="ixbench_plugins.engines.llamacpp.adapter:LlamaCppAdapter"),
+    Deferred(name="simulated", place="ixbench_plugins.engines.simulated.adapter:SimulatedAdapter"),
+)

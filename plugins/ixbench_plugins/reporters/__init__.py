@@ -1,26 +1,15 @@
-"""The built-in reporters: pure functions of finished runs."""
+"""The built-in reporters: pure functions of finished runs, each imported when it is needed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from ixbench.api.hooks import Deferred
 
-from ixbench_plugins.reporters.console import ConsoleReporter
-from ixbench_plugins.reporters.cost import CostReporter
-from ixbench_plugins.reporters.definitions import DefinitionsReporter
-from ixbench_plugins.reporters.inferencex import InferencexReporter
-from ixbench_plugins.reporters.ladder import LadderReporter
-from ixbench_plugins.reporters.page import PageReporter
-from ixbench_plugins.reporters.table import TableReporter
-
-if TYPE_CHECKING:
-    from ixbench.api.report import Reporter
-
-REPORTERS: tuple[Reporter[Any], ...] = (
-    ConsoleReporter(),
-    LadderReporter(),
-    CostReporter(),
-    TableReporter(),
-    PageReporter(),
-    DefinitionsReporter(),
-    InferencexReporter(),
+REPORTERS = (
+    Deferred(name="console", place="ixbench_plugins.reporters.console:ConsoleReporter"),
+    Deferred(name="ladder", place="ixbench_plugins.reporters.ladder:LadderReporter"),
+    Deferred(name="cost", place="ixbench_plugins.reporters.cost:CostReporter"),
+    Deferred(name="table", place="ixbench_plugins.reporters.table:TableReporter"),
+    Deferred(name="page", place="ixbench_plugins.reporters.page:PageReporter"),
+    Deferred(name="definitions", place="ixbench_plugins.reporters.definitions:DefinitionsReporter"),
+    Deferred(name="inferencex", place="ixbench_plugins.reporters.inferencex:InferencexReporter"),
 )

@@ -1,8 +1,11 @@
-"""Where the processes of a launch run."""
+"""Where the processes of a launch run, each imported when it is needed."""
 
 from __future__ import annotations
 
-from ixbench_plugins.runtimes.container import DockerRuntime, PodmanRuntime
-from ixbench_plugins.runtimes.process import ProcessRuntime
+from ixbench.api.hooks import Deferred
 
-RUNTIMES = (ProcessRuntime(), DockerRuntime(), PodmanRuntime())
+RUNTIMES = (
+    Deferred(name="process", place="ixbench_plugins.runtimes.process:ProcessRuntime"),
+    Deferred(name="docker", place="ixbench_plugins.runtimes.container:DockerRuntime"),
+    Deferred(name="podman", place="ixbench_plugins.runtimes.container:PodmanRuntime"),
+)

@@ -1,11 +1,13 @@
-"""The workloads that ixbench ships."""
+"""The workloads that ixbench ships, each imported when it is needed."""
 
 from __future__ import annotations
 
-from ixbench_plugins.workloads.agentx import AgentX
-from ixbench_plugins.workloads.azure import Azure
-from ixbench_plugins.workloads.fixed import Fixed
-from ixbench_plugins.workloads.mooncake import MooncakeTrace
-from ixbench_plugins.workloads.prompts import Prompts
+from ixbench.api.hooks import Deferred
 
-WORKLOADS = (AgentX(), Azure(), Fixed(), MooncakeTrace(), Prompts())
+WORKLOADS = (
+    Deferred(name="agentx", place="ixbench_plugins.workloads.agentx:AgentX"),
+    Deferred(name="azure", place="ixbench_plugins.workloads.azure:Azure"),
+    Deferred(name="fixed", place="ixbench_plugins.workloads.fixed:Fixed"),
+    Deferred(name="mooncake", place="ixbench_plugins.workloads.mooncake:MooncakeTrace"),
+    Deferred(name="prompts", place="ixbench_plugins.workloads.prompts:Prompts"),
+)

@@ -19,8 +19,10 @@ from ixbench.model.result import Failure, Reason, Verdict
 from ixbench.model.run import ReportSettings
 from ixbench.testing.runs import SAMPLE_QUOTES, sample_point, sample_run, too_short
 from ixbench.testing.snapshot import assert_text_snapshot
-from ixbench_plugins.reporters import REPORTERS
+from ixbench_plugins.reporters import REPORTERS as DEFERRED
 from ixbench_plugins.reporters.text import clean, escape, markdown_table
+
+REPORTERS = tuple(reporter.load() for reporter in DEFERRED)
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FEW = Reason(code="too_short", value=40, limit=100, text="40 successes: percentiles beyond the median are thin", severity="warning")

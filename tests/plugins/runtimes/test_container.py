@@ -33,7 +33,7 @@ async def failure(runtime, plan, tool, **options):
 
 def test_both_tools_are_there():
     assert [runtime.name for runtime in RUNTIMES] == ["process", "docker", "podman"]
-    assert [runtime.starts_images for runtime in RUNTIMES] == [False, True, True]
+    assert [runtime.load().starts_images for runtime in RUNTIMES] == [False, True, True]
 
 
 async def test_what_it_finds_out(plan, tool, tmp_path, docker):
