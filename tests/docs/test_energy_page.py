@@ -23,7 +23,9 @@ def rows(section):
 def test_the_sources():
     assert rows("Sources")[:3] == [amd.SOURCE, amd.SOURCE, nvidia.SOURCE]
     assert " ".join(WATCH) in SECTIONS["Sources"]
-    assert all(word.partition("=")[0] in SECTIONS["Sources"] for word in nvidia.WATCH if not word.startswith("--format"))
+    assert all(
+        word.partition("=")[0] in SECTIONS["Sources"] for word in nvidia.arguments(nvidia.COLUMNS) if not word.startswith("--format")
+    )
     assert f"nothing for {gpu_stream.SILENCE_LIMIT_S:g} seconds" in SECTIONS["Sources"]
     assert f"{amd_exporter.MISSES_LIMIT} times in a" in SECTIONS["Sources"]
 

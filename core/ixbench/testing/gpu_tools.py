@@ -58,11 +58,20 @@ else:
 
 _NVIDIA = """
 ticks = {ticks!r}
-assert arguments.startswith("--query-gpu=timestamp,index,uuid,power.draw,"), arguments
+known = "timestamp,index,uuid,power.draw,clocks.sm,temperature.gpu,utilization.gpu,memory.used".split(",") + [{field!r}]
+if arguments == "--help-query-gpu":
+    say("".join(f'"{{name}}"\\nWhat it means.\\n\\n' for name in known if name))
+    sys.exit()
+asked = arguments.split()[0].removeprefix("--query-gpu=").split(",")
+for name in asked:
+    if name not in known:
+        say(f'Field "{{name}}" is not a valid field to query.\\n')
+        sys.exit(2)
+told = ", " + {reasons!r} if {field!r} in asked else ""
 for tick in range(ticks):
     now = time.time()
     stamp = time.strftime("%Y/%m/%d %H:%M:%S", time.localtime(now)) + f".{{int(now % 1 * 1000):03d}}"
-    say("".join(f"{{stamp}}, {{gpu}}, GPU-{{gpu:08x}}, {watts!r}, 1980, {{60 + gpu}}, 97, 70123\\n" for gpu in {gpus!r}))
+    say("".join(f"{{stamp}}, {{gpu}}, GPU-{{gpu:08x}}, {watts!r}, 1980, {{60 + gpu}}, 97, 70123{{told}}\\n" for gpu in {gpus!r}))
     time.sleep({step_s!r})
 sys.exit("Unable to determine the device handle: GPU is lost.")
 """
@@ -101,9 +110,23 @@ def write_amd_smi(
     return _write(folder / "amd-smi", body)
 
 
-def write_nvidia_smi(folder: Path, *, gpus: int = 8, watts: float = 700.0, ticks: int = 10**6, step_s: float = 1.0) -> Path:
-    """Write a stand-in for nvidia-smi and return its path; the parameters are those of `write_amd_smi`."""
-    return _write(folder / "nvidia-smi", _NVIDIA.format(ticks=ticks, gpus=list(range(gpus)), watts=watts, step_s=step_s))
+def write_nvidia_smi(
+    folder: Path,
+    *,
+    gpus: int = 8,
+    watts: float = 700.0,
+    ticks: int = 10**6,
+    step_s: float = 1.0,
+    field: str = "clocks_event_reasons.active",
+    reasons: str = "0x0000000000000000",
+) -> Path:
+    """Write a stand-in for nvidia-smi and return its path; the other parameters are those of `write_amd_smi`.
+
+    :param field: the name under which this version tells why the clocks are not higher; empty = it does not.
+    :param reasons: what it tells, as a mask.
+    """
+    body = _NVIDIA.format(ticks=ticks, gpus=list(range(gpus)), watts=watts, step_s=step_s, field=field, reasons=reasons)
+    return _write(folder / "nvidia-smi", body)
 
 
 def _write(path: Path, body: str) -> Path:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ixbench.api import measure
 from ixbench.api.measure import Check, Reason
 from ixbench_plugins.checks._words import seconds, share
-from ixbench_plugins.collectors.gpu_samples import THROTTLED
+from ixbench_plugins.collectors.gpu_samples import POWER_CAPPED, THROTTLED
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -36,21 +36,38 @@ def _clock(measurement: Measurement, metrics: Metrics, limit: float | None) -> R
 
 def _throttled(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
     del metrics
+    worst = _worst(measurement, THROTTLED)
+    if worst is None or limit is None or worst[1] <= limit:
+        return None
+    gpu, found = worst
+    text = f"GPU {gpu} held its clocks down, for heat or power, in {share(found)} of the measured phase; allowed: {share(limit)}"
+    return Reason(code="gpu_dirty", value=found, limit=limit, text=text)
+
+
+def _capped(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
+    del metrics
+    worst = _worst(measurement, POWER_CAPPED)
+    if worst is None or limit is None or worst[1] <= limit:
+        return None
+    gpu, found = worst
+    text = (
+        f"GPU {gpu} ran at its power limit in {share(found)} of the measured phase, of which {share(limit)} pass in silence: with another "
+        "limit the numbers would be others"
+    )
+    return Reason(code="gpu_dirty", value=found, limit=limit, text=text, severity="warning")
+
+
+def _worst(measurement: Measurement, name: str) -> tuple[str, float] | None:
+    """Return the GPU of which the largest share of readings in the measured phase says so, and that share; None where none tells."""
     window = measure.window_ns(measurement)
-    if window is None or limit is None:
+    if window is None:
         return None
     readings: dict[str, list[float]] = {}
-    for sample in measurement.samples(THROTTLED):
+    for sample in measurement.samples(name):
         if window[0] <= sample.ns <= window[1]:
             readings.setdefault(sample.labels.get("gpu", ""), []).append(sample.value)
     shares = {gpu: sum(values) / len(values) for gpu, values in readings.items()}
-    if not shares:
-        return None
-    gpu, found = max(shares.items(), key=lambda item: item[1])
-    if found <= limit:
-        return None
-    text = f"GPU {gpu} held its clocks down, for heat or power, in {share(found)} of the measured phase; allowed: {share(limit)}"
-    return Reason(code="gpu_dirty", value=found, limit=limit, text=text)
+    return max(shares.items(), key=lambda item: item[1]) if shares else None
 
 
 MACHINE: tuple[Check, ...] = (
@@ -78,5 +95,13 @@ MACHINE: tuple[Check, ...] = (
         advice="Cool the node, or lift the power limit; `ixbench doctor` shows what holds the GPUs. If your node always runs so, raise"
         " the limit and say so.",
         decide=_throttled,
+    ),
+    Check(
+        code="power_capped",
+        limit=0.05,
+        explain="A GPU that runs at its power limit for more than this share of its readings warns, with code gpu_dirty, where the driver "
+        "tells: it is what the hardware does under full load, and another limit gives other numbers.",
+        advice="Nothing, if the limit is the one that your users have; else set it with `nvidia-smi --power-limit` and say so.",
+        decide=_capped,
     ),
 )

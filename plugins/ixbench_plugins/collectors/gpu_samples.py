@@ -19,7 +19,9 @@ ENERGY = "energy_j"
 """A counter: what the GPU has taken since its driver was loaded."""
 THROTTLED = "throttled"
 """1 while heat or power hold the clocks down, 0 while not; of GPUs whose driver tells."""
-NAMES = (POWER, CLOCK, TEMPERATURE, ACTIVITY, VRAM, ENERGY, THROTTLED)
+POWER_CAPPED = "power_capped"
+"""1 while a GPU runs at the power limit that is set for it, as many do under full load, 0 while not; of drivers that tell it apart."""
+NAMES = (POWER, CLOCK, TEMPERATURE, ACTIVITY, VRAM, ENERGY, THROTTLED, POWER_CAPPED)
 
 FULL_EVERY = 5
 """Of so many readings of a GPU one is kept in full, of the others power alone: energy needs every second of it, the rest does not."""

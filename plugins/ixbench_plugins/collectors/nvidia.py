@@ -8,16 +8,29 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+import anyio.to_thread
+
 from ixbench.api.engine import Collector, IxbenchError
-from ixbench_plugins.collectors.gpu_samples import ACTIVITY, CLOCK, POWER, TEMPERATURE, VRAM, Turns, samples_of, taken_ns
+from ixbench_plugins.collectors.gpu_samples import (
+    ACTIVITY,
+    CLOCK,
+    POWER,
+    POWER_CAPPED,
+    TEMPERATURE,
+    THROTTLED,
+    VRAM,
+    Turns,
+    samples_of,
+    taken_ns,
+)
 from ixbench_plugins.collectors.gpu_stream import GpuStream
 from ixbench_plugins.hardware.book import vendor_of
 from ixbench_plugins.hardware.nvidia import NVIDIA_ROOT, detect_nvidia
 from ixbench_plugins.hardware.tool_json import number
-from ixbench_plugins.hardware.tools import find_tool
+from ixbench_plugins.hardware.tools import ask_tool, find_tool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Collection, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -27,9 +40,18 @@ if TYPE_CHECKING:
 VENDOR = "NVIDIA"
 SOURCE = "nvidia"
 COLUMNS = ("timestamp", "index", "uuid", "power.draw", "clocks.sm", "temperature.gpu", "utilization.gpu", "memory.used")
-WATCH = ("nvidia-smi", f"--query-gpu={','.join(COLUMNS)}", "--format=csv,noheader,nounits", "--loop=1")
+TOOL = "nvidia-smi"
+FIELDS = (TOOL, "--help-query-gpu")
+REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
+"""Why the clocks are not higher: the name of newer drivers, and that of older ones, which end at a name that they do not know."""
+ASK_LIMIT_S = 5.0
+_HELD = 0x08 | 0x20 | 0x40 | 0x80
+"""Slowed down by the hardware, by the driver for heat, by the hardware for heat, by the power brake of the node."""
+_CAPPED = 0x04
+"""At the power limit that is set in software."""
 _STAMP = re.compile(r"(\d{4})/(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)(\.\d+)?", re.ASCII)
 _STAMP_S = 0.001
+_MASK = re.compile(r"0x[0-9a-fA-F]{1,16}", re.ASCII)
 _MIB = 2**20
 
 
@@ -37,11 +59,13 @@ class NvidiaCollector(Collector):
     """Reads the GPUs once a second; on a machine without any it has nothing to read."""
 
     name: ClassVar[str] = SOURCE
-    summary: ClassVar[str] = "power, clock, temperature, activity and memory of NVIDIA GPUs, by nvidia-smi"
+    summary: ClassVar[str] = "power, clock and what holds it down, temperature, activity and memory of NVIDIA GPUs, by nvidia-smi"
 
     def __init__(self, *, root: Path = NVIDIA_ROOT) -> None:
         """Look at this folder instead of the driver's."""
         self._root = root
+        self._columns: dict[str, tuple[str, ...]] = {}
+        """By the tool's path, since its fields do not change while we run."""
 
     def open(self, target: CollectorTarget) -> AbstractAsyncContextManager[Sampler | None]:
         """Return a sampler of the GPUs that the launch uses."""
@@ -52,16 +76,33 @@ class NvidiaCollector(Collector):
         if not target.on_host or vendor_of(target.sku) not in (None, VENDOR):
             yield None
             return
-        gpus, tool = detect_nvidia(self._root), find_tool(WATCH[0])
+        gpus, tool = detect_nvidia(self._root), find_tool(TOOL)
         if tool is None:
             if gpus:
                 raise IxbenchError("there are NVIDIA GPUs and no nvidia-smi on PATH: their power is not known")
             yield None
             return
-        stream = GpuStream(read_row=NvidiaRows(wanted=frozenset(target.gpus)).read)
-        async with stream.running((tool, *WATCH[1:])):
+        if tool not in self._columns:
+            fields = await anyio.to_thread.run_sync(ask_tool, FIELDS, ASK_LIMIT_S, abandon_on_cancel=True)
+            self._columns[tool] = columns_of(fields or "")
+        columns = self._columns[tool]
+        stream = GpuStream(read_row=NvidiaRows(wanted=frozenset(target.gpus), columns=columns).read)
+        async with stream.running((tool, *arguments(columns))):
             # The tool is there and the driver or its GPUs are not: a machine that only builds images, for instance.
             yield None if stream.silent and not gpus else stream
+
+
+def columns_of(fields: str) -> tuple[str, ...]:
+    """Return what to ask nvidia-smi for: all that is read, and why the clocks are held down by the name that this version knows.
+
+    :param fields: what it prints about its fields.
+    """
+    return (*COLUMNS, *[name for name in REASONS if f'"{name}"' in fields][:1])
+
+
+def arguments(columns: Sequence[str]) -> tuple[str, ...]:
+    """Return how to have nvidia-smi print these columns once a second."""
+    return (f"--query-gpu={','.join(columns)}", "--format=csv,noheader,nounits", "--loop=1")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,20 +111,22 @@ class NvidiaRows:
 
     wanted: Collection[int]
     """Indices of the GPUs that matter; empty = all."""
+    columns: Sequence[str] = COLUMNS
+    """What the cells of a line are."""
     _turns: Turns = field(default_factory=Turns)
 
     def read(self, line: str, arrival: Arrival) -> list[Sample] | None:
         """Return the samples of a line: none for a GPU that does not matter, None for a line that is no row."""
         cells = [cell.strip() for cell in line.split(",")]
-        if not line.endswith("\n") or len(cells) != len(COLUMNS) or not cells[1].isdecimal():
+        if not line.endswith("\n") or len(cells) != len(self.columns) or not cells[1].isdecimal():
             return None
-        stamp, index, _, power, clock, temperature, activity, memory = cells
+        stamp, index, _, power, clock, temperature, activity, memory, *reasons = cells
         gpu = int(index)
         if self.wanted and gpu not in self.wanted:
             return []
         taken_s = stamp_s(stamp)
         ns = arrival.mono_ns if taken_s is None else taken_ns(arrival, taken_s, _STAMP_S)
-        values = {POWER: number(power)}
+        values = {POWER: number(power), **_held_down(reasons)}
         if self._turns.full(gpu):
             percent, used = number(activity), number(memory)
             values |= {
@@ -93,6 +136,14 @@ class NvidiaRows:
                 VRAM: None if used is None else used * _MIB,
             }
         return list(samples_of(SOURCE, gpu, ns, values))
+
+
+def _held_down(cells: Sequence[str]) -> dict[str, float | None]:
+    """Return whether the clocks are held down, and whether power is at its limit, from a mask such as "0x0000000000000004"."""
+    if not cells or _MASK.fullmatch(cells[0]) is None:
+        return {}
+    mask = int(cells[0], 16)
+    return {THROTTLED: float(bool(mask & _HELD)), POWER_CAPPED: float(bool(mask & _CAPPED))}
 
 
 def stamp_s(text: str) -> float | None:

@@ -37,13 +37,11 @@ def test_the_user_may_allow_a_drift_of_the_clocks():
     assert reason({"clock": 5.0}, clock_drift_s=3.0) is None
 
 
-def readings(throttled, *, gpu="3"):
+def readings(throttled, *, gpu="3", name="throttled"):
     """Return a reader of 100 readings of a GPU, some of them throttled, and one before the window that is."""
-    rows = [Sample(ns=-S, source="amd", name="throttled", value=1.0, labels={"gpu": gpu})]
-    rows += [
-        Sample(ns=second * S, source="amd", name="throttled", value=float(second < throttled), labels={"gpu": gpu}) for second in range(100)
-    ]
-    rows += [Sample(ns=second * S, source="amd", name="throttled", value=0.0, labels={"gpu": "0"}) for second in range(100)]
+    rows = [Sample(ns=-S, source="amd", name=name, value=1.0, labels={"gpu": gpu})]
+    rows += [Sample(ns=second * S, source="amd", name=name, value=float(second < throttled), labels={"gpu": gpu}) for second in range(100)]
+    rows += [Sample(ns=second * S, source="amd", name=name, value=0.0, labels={"gpu": "0"}) for second in range(100)]
     return lambda names: [row for row in rows if row.name in names]
 
 
@@ -53,6 +51,13 @@ def test_a_gpu_may_be_throttled_for_a_twentieth_of_the_time(throttled, found):
     assert (one is not None) is found
     assert one is None or (one.code, one.value, one.limit) == ("gpu_dirty", 0.06, 0.05)
     assert one is None or one.text.startswith("GPU 3 ")
+
+
+def test_a_gpu_at_its_power_limit_warns():
+    one = reason(read_samples=readings(40, name="power_capped"))
+    assert (one.code, one.severity, one.value) == ("gpu_dirty", "warning", 0.4)
+    assert reason({"power_capped": 0.5}, read_samples=readings(40, name="power_capped")) is None
+    assert reason(read_samples=readings(5, name="power_capped")) is None
 
 
 def test_where_no_driver_tells_nothing_is_said():

@@ -13,7 +13,7 @@ from ixbench.measure.energy import COUNTER, POWER, integrate
 from ixbench_plugins.collectors import gpu_samples
 from ixbench_plugins.collectors.amd import AmdRows, labels_of
 from ixbench_plugins.collectors.gpu_samples import FULL_EVERY, LATE_LIMIT_S, Arrival, taken_ns
-from ixbench_plugins.collectors.nvidia import COLUMNS, WATCH, NvidiaRows, stamp_s
+from ixbench_plugins.collectors.nvidia import COLUMNS, REASONS, NvidiaRows, arguments, columns_of, stamp_s
 from ixbench_plugins.hardware.amd_smi import read_list
 from ixbench_plugins.hardware.kfd import read_gpus
 
@@ -173,4 +173,35 @@ def test_power_is_kept_of_every_reading_and_the_rest_of_some():
 
 
 def test_the_columns_are_those_that_are_asked_for():
-    assert f"--query-gpu={','.join(COLUMNS)}" in WATCH
+    assert arguments(COLUMNS)[0] == f"--query-gpu={','.join(COLUMNS)}"
+
+
+def test_what_holds_the_clocks_down_is_asked_for_by_the_name_that_this_version_knows():
+    newer = '"clocks_event_reasons.active" or "clocks_throttle_reasons.active"\nBitmask of active clock event reasons.\n'
+    assert columns_of(newer) == (*COLUMNS, REASONS[0])
+    assert columns_of('"clocks_throttle_reasons.active"\nBitmask\n"clocks_throttle_reasons.gpu_idle"\n') == (*COLUMNS, REASONS[1])
+    assert columns_of("") == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("mask", "throttled", "capped"),
+    [
+        ("0x0000000000000000", 0, 0),
+        ("0x0000000000000001", 0, 0),  # idle
+        ("0x0000000000000102", 0, 0),  # clocks of an application, clocks of a display
+        ("0x0000000000000004", 0, 1),
+        ("0x0000000000000008", 1, 0),
+        ("0x0000000000000024", 1, 1),
+        ("0x0000000000000048", 1, 0),
+        ("0x00000000000000C4", 1, 1),
+        ("[N/A]", None, None),
+        ("[Not Supported]", None, None),
+        ("-4", None, None),
+    ],
+)
+def test_nvidia_tells_what_holds_the_clocks_down(mask, throttled, capped):
+    rows = NvidiaRows(wanted=(), columns=(*COLUMNS, REASONS[0]))
+    for _ in range(2):
+        found = {sample.name: sample.value for sample in rows.read(ROW.replace("\n", f", {mask}\n"), arrival(WALL_S))}
+        assert (found.get("throttled"), found.get("power_capped")) == (throttled, capped)
+    assert rows.read(ROW, arrival(WALL_S)) is None

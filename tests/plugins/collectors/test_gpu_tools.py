@@ -156,6 +156,17 @@ async def test_nvidia_gpus(tools, sample_load):
     assert left() == []
 
 
+@pytest.mark.parametrize(
+    ("field", "told"), [("clocks_event_reasons.active", {1.0}), ("clocks_throttle_reasons.active", {1.0}), ("", set())]
+)
+async def test_older_and_newer_nvidia_tools_tell_what_holds_the_clocks_down(tools, sample_load, field, told):
+    write_nvidia_smi(tools, gpus=1, field=field, reasons="0x0000000000000040")
+    samples, failure, _ = await sample_load(nvidia(), Load(0.1))
+    assert failure is None
+    assert {sample.value for sample in samples if sample.name == "throttled"} == told
+    assert any(sample.name == "power_w" for sample in samples)
+
+
 @pytest.mark.parametrize("collector", [amd(), nvidia()], ids=["amd", "nvidia"])
 async def test_on_a_machine_without_tool_and_gpus_there_is_nothing_to_read(tools, sample_load, collector):
     samples, failure, facts = await sample_load(collector, Load(0))
