@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api import measure
 from ixbench.api.measure import Metric
+from ixbench_plugins.metrics.rates import rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,28 +27,25 @@ def _power_w_gpu(measurement: Measurement) -> float | None:
 
 
 def _joules_per_token(measurement: Measurement) -> dict[str, MetricValue]:
-    power_w, window_s = _power_w_gpu(measurement), measure.window_s(measurement)
-    if power_w is None or not window_s or not measurement.gpus:
-        return dict.fromkeys(_tokens(measurement))
-    share = window_s * measurement.gpus
-    return {name: measure.measured_j_per_token(power_w, count / share) if count else None for name, count in _tokens(measurement).items()}
+    power_w = _power_w_gpu(measurement)
+    rates = _rates(measurement, measure.window_s(measurement))
+    return {name: measure.measured_j_per_token(power_w, rate) if power_w is not None and rate else None for name, rate in rates.items()}
 
 
 def _provisioned(of: Callable[[float, float], float]) -> Callable[[Measurement], dict[str, MetricValue]]:
     """Return what a book's kW for a GPU and a rate in tok/s/GPU come to, for each class of tokens."""
 
     def compute(measurement: Measurement) -> dict[str, MetricValue]:
-        span_s, gpus, kw = measure.span_s(measurement), measurement.gpus, measurement.all_in_kw
-        if not span_s or not gpus or not kw:
-            return dict.fromkeys(_tokens(measurement))
-        return {name: of(kw, count / span_s / gpus) if count else None for name, count in _tokens(measurement).items()}
+        kw = measurement.all_in_kw
+        rates = _rates(measurement, measure.span_s(measurement))
+        return {name: of(kw, rate) if kw and rate else None for name, rate in rates.items()}
 
     return compute
 
 
-def _tokens(measurement: Measurement) -> dict[str, float | None]:
-    sums = measure.token_sums(measurement)
-    return {"total": sums.total, "input": sums.input, "output": sums.output, "computed": sums.computed}
+def _rates(measurement: Measurement, seconds: float | None) -> dict[str, float | None]:
+    """Return tokens a second and GPU by kind."""
+    return rates_of(measure.token_sums(measurement), seconds, measurement.gpus)
 
 
 ENERGY: tuple[Metric, ...] = (

@@ -19,7 +19,7 @@ def _token_rates(measurement: Measurement, divisor: int | None) -> dict[str, Met
 
 
 def rates_of(sums: TokenSums, seconds: float | None, divisor: int | None) -> dict[str, MetricValue]:
-    """Return tokens a second by kind, divided; None where something is not known."""
+    """Return tokens a second by kind, divided; None where something is not known, and for all kinds without seconds or divisor."""
     counts = {"total": sums.total, "input": sums.input, "output": sums.output, "computed": sums.computed}
     if not seconds or not divisor:
         return dict.fromkeys(counts)
