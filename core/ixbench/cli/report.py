@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from ixbench.host.host import Host
+    from ixbench.model.run import RunView
     from ixbench.report.foreign import ForeignResult
 
 EXIT_NOTHING = 3
@@ -18,7 +20,8 @@ EXIT_NOTHING = 3
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", nargs="+", type=Path, help="a run folder, or a result file that an importer knows")
+    held = "a run folder, a folder of run folders, or a result file that an importer knows"
+    parser.add_argument("path", metavar="PATH", nargs="+", type=Path, help=held)
     parser.add_argument("--use", metavar="NAME|FILE.py", action="append", help="a reporter instead of those of [report] use; repeatable")
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="a key of [report], or NAME.key of a reporter; repeatable"
@@ -37,34 +40,24 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.load import load_host
     from ixbench.model.printable import printable
     from ixbench.report.choose import choose_reporters
-    from ixbench.report.foreign import import_report
-    from ixbench.report.load import is_run_folder, load_runs
-    from ixbench.report.recompute import recompute
+    from ixbench.report.load import is_run_folder, run_folders
     from ixbench.report.settings import read_overrides
     from ixbench.report.write import terminal_columns, write_reports
     from ixbench.store.folder import RunReader
 
     host = load_host()
     paths: list[Path] = arguments.path
-
-    def tell(result: ForeignResult) -> None:
-        for line in import_report(result):
-            print(line, file=sys.stderr)
-
-    views = load_runs(paths, host, tell)
-    if not any(view.points for view in views) and not any(map(is_run_folder, paths)):
+    names = read_names(arguments.use, arguments.set)
+    views = _load(arguments, host, names)
+    folders = [path for given in paths for path in run_folders(given) if is_run_folder(path)]
+    if not any(view.points for view in views) and not folders:
         print("ixbench: every row was refused, so there is nothing to report", file=sys.stderr)
         return EXIT_NOTHING
-    names = read_names(arguments.use, arguments.set, views[0].report.use)
+    names = names or views[0].report.use
     overrides = read_overrides(arguments.set, [item.reporter.name for item in choose_reporters(names, host)])
     views = tuple(replace(view, report=overrides.apply(view.report, host)) for view in views)
     if arguments.recompute:
-
-        def note(text: str) -> None:
-            print(f"note: {printable(text)}", file=sys.stderr)
-
-        readers = {reader.id: reader for reader in map(RunReader, filter(is_run_folder, paths))}
-        views = tuple(recompute(view, readers[view.id], host, note) if view.id in readers else view for view in views)
+        views = _recomputed(views, folders, host)
     out = arguments.out or (RunReader(paths[0]).reports if len(paths) == 1 and is_run_folder(paths[0]) else Path("reports"))
     where = "--use" if arguments.use else "[report] use"
     written = write_reports(views, names, host, out, options=overrides.options, where=where, columns=terminal_columns())
@@ -79,14 +72,53 @@ def _run(arguments: argparse.Namespace) -> int:
     return 1 if written.failures else 0
 
 
-def read_names(use: Sequence[str] | None, sets: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
-    """Return the reporters to run: those of `--use`, else of `--set use=`, else the run's own."""
+def _load(arguments: argparse.Namespace, host: Host, names: Sequence[str]) -> tuple[RunView, ...]:
+    """Return the views: through the index where every reporter named looks over many runs; of what was left out it is said why."""
+    import sys
+
+    from ixbench.model.printable import printable
+    from ixbench.report.choose import choose_reporters
+    from ixbench.report.foreign import import_report
+    from ixbench.report.load import load_runs
+    from ixbench.report.survey import survey_runs
+
+    def tell(result: ForeignResult) -> None:
+        for line in import_report(result):
+            print(line, file=sys.stderr)
+
+    chosen = choose_reporters(names, host) if names else ()
+    if not chosen or arguments.recompute or not all(item.reporter.surveys for item in chosen):
+        return load_runs(arguments.path, host, tell)
+    views = survey_runs(arguments.path, host, tell)
+    for view in views:
+        if view.unreadable:
+            print(f"note: {printable(view.id)} is left out: {view.unreadable}", file=sys.stderr)
+    return views
+
+
+def _recomputed(views: Sequence[RunView], folders: Sequence[Path], host: Host) -> tuple[RunView, ...]:
+    """Return the views with the numbers of run folders derived again."""
+    import sys
+
+    from ixbench.model.printable import printable
+    from ixbench.report.recompute import recompute
+    from ixbench.store.folder import RunReader
+
+    def note(text: str) -> None:
+        print(f"note: {printable(text)}", file=sys.stderr)
+
+    readers = {reader.id: reader for reader in map(RunReader, folders)}
+    return tuple(recompute(view, readers[view.id], host, note) if view.id in readers else view for view in views)
+
+
+def read_names(use: Sequence[str] | None, sets: Sequence[str]) -> tuple[str, ...]:
+    """Return the reporters to run: those of `--use`, else of `--set use=`; empty where neither says so and the run's own are meant."""
     from ixbench.report.settings import KEYS, read_overrides
 
     if use:
         return tuple(use)
     said = read_overrides([text for text in sets if text.partition("=")[0].strip() in KEYS], ()).report.get("use")
-    return tuple(map(str, said)) if isinstance(said, list) and said else tuple(default)
+    return tuple(map(str, said)) if isinstance(said, list) else ()
 
 
 def open_file(files: Sequence[Path]) -> None:
@@ -105,12 +137,13 @@ COMMAND = Command(
     name="report",
     summary="render the reports of run folders or result files",
     description=(
-        "Read the points of one or more run folders, or of foreign result files, and render reporters.\n"
+        "Read the points of one or more run folders, of all in a folder, or of foreign result files, and render reporters.\n"
         "The records on disk are never changed; --set reads them another way, --recompute derives the numbers again."
     ),
     examples=(
         "ixbench report results/20261130T064501Z-my-model",
         "ixbench report results/* --use table --out compare",
+        "ixbench report results --use leaderboard --set leaderboard.days=7",
         "ixbench report results/20261130T064501Z-my-model --set axis=p90 --set rungs=20,40,60 --recompute",
         "ixbench report results/20261130T064501Z-my-model --use my_report.py --set my_report.top=3",
     ),

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain, count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.printable import printable
+from ixbench.model.result import PointResult  # noqa: TC001 - msgspec resolves the annotations of RunContent
 from ixbench.model.run import RunView
 from ixbench.report.foreign import evidence_of, read_foreign, view_of
 from ixbench.store.folder import RunReader
-from ixbench.store.header import HEADER
+from ixbench.store.header import HEADER, RunHeader
 from ixbench.store.launches import read_launch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from ixbench.host.host import Host
     from ixbench.report.foreign import ForeignResult
 
 
-def load_runs(paths: Sequence[Path], host: Host, refused: Callable[[ForeignResult], None] | None = None) -> tuple[RunView, ...]:
+def load_runs(
+    paths: Sequence[Path],
+    host: Host,
+    refused: Callable[[ForeignResult], None] | None = None,
+    *,
+    load: Callable[[Path], RunView] | None = None,
+    unreadable: Callable[[Path, InputError], RunView] | None = None,
+) -> tuple[RunView, ...]:
     """Return a view of every path, in order; a foreign file that was read with another one has none of its own.
 
+    :param paths: run folders, folders that hold some, and foreign result files.
     :param refused: told of each foreign file, to say what of it could not be taken.
-    :raises InputError: for every path that is neither a run folder nor a file that an importer knows, all at once.
+    :param load: reads a run folder; by default `load_run`.
+    :param unreadable: makes a view of what is there and cannot be read; without it that is a fault.
+    :raises InputError: for every path that is none of these, all at once.
     :raises PluginError: if an importer breaks on a file that it recognised.
     """
     faults: list[Fault] = []
     views: list[RunView] = []
     seen: set[Path] = set()
     read_too: set[Path] = set()
-    for path in paths:
+    for path in (inner for given in paths for inner in run_folders(given)):
         if path.resolve() in seen:
             faults.append(Fault(where=str(path), problem="is given twice", advice="a run cannot be compared with itself"))
             continue
@@ -41,13 +53,16 @@ def load_runs(paths: Sequence[Path], host: Host, refused: Callable[[ForeignResul
             continue
         try:
             if is_run_folder(path):
-                views.append(load_run(path))
+                views.append((load or load_run)(path))
                 continue
             if path.is_dir():
-                RunReader(path)  # says why it is no run folder, and where runs are
+                RunReader(path)  # says why it is no run folder
             result = read_foreign(path, host)
         except InputError as error:
-            faults += error.faults
+            if unreadable is not None and path.exists():
+                views.append(unreadable(path, error))
+            else:
+                faults += error.faults
             continue
         read_too |= {path.with_name(name).resolve() for name in result.found.read_too}
         if refused is not None:
@@ -63,22 +78,45 @@ def is_run_folder(path: Path) -> bool:
     return (path / HEADER).is_file()
 
 
-def load_run(path: Path) -> RunView:
-    """Return the view of a run folder: its finished points in plan order, its settings and the prices that it was made with.
+def run_folders(path: Path) -> tuple[Path, ...]:
+    """Return the run folders that a folder of results holds, by name; the path alone where it is anything else."""
+    if is_run_folder(path) or not path.is_dir():
+        return (path,)
+    return tuple(sorted(file.parent for file in path.glob(f"*/{HEADER}") if file.is_file())) or (path,)
 
-    :raises InputError: if the folder or one of its points cannot be read.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContent:
+    """What a run folder holds, as reports need it."""
+
+    header: RunHeader
+    points: tuple[PointResult, ...]
+    """In plan order."""
+    launches: dict[str, dict[str, Any]]
+    """The content of each launch.json by the launch's id."""
+
+
+def read_run(reader: RunReader) -> RunContent:
+    """Return what a run folder holds.
+
+    :raises InputError: if the folder, one of its points or a launch cannot be read.
     """
-    reader = RunReader(path)
-    header = reader.header()
     points = tuple(reader.result(point_id) for point_id in reader.sealed())
-    launches = dict.fromkeys(str(point.provenance.get("launch") or "") for point in points)
+    names = dict.fromkeys(str(point.provenance.get("launch") or "") for point in points)
+    launches = {name: content for name in names if (content := read_launch(reader, name)) is not None}
+    return RunContent(header=reader.header(), points=points, launches=launches)
+
+
+def view_of_run(reader: RunReader, content: RunContent) -> RunView:
+    """Return a run as reporters see it."""
+    header = content.header
     return RunView(
         id=reader.id,
         title=header.title,
         started=header.started,
-        evidence=evidence_of(points),
+        evidence=evidence_of(content.points),
         report=header.report,
-        points=points,
+        points=content.points,
         planned=header.planned,
         quotes=header.quotes,
         sku=header.sku,
@@ -88,13 +126,26 @@ def load_run(path: Path) -> RunView:
         metrics=header.metrics,
         read_records=reader.records,
         read_replicas=lambda point_id: tuple(replica.metrics for replica in reader.replicas(point_id)),
-        launches={name: content for name in launches if (content := read_launch(reader, name)) is not None},
+        launches=content.launches,
     )
+
+
+def load_run(path: Path) -> RunView:
+    """Return the view of a run folder: its finished points in plan order, its settings and the prices that it was made with.
+
+    :raises InputError: if the folder or one of its points cannot be read.
+    """
+    reader = RunReader(path)
+    return view_of_run(reader, read_run(reader))
 
 
 def _free_id(path: Path, views: Sequence[RunView]) -> str:
     """Return the name of a file as the id of its run: with its folder's, or a number, where another has the name."""
-    taken = {view.id for view in views}
     stem = printable(path.stem)
-    candidates = chain((stem, f"{printable(path.resolve().parent.name)}-{stem}"), (f"{stem}-{number}" for number in count(2)))
+    return free_id((stem, f"{printable(path.resolve().parent.name)}-{stem}"), {view.id for view in views})
+
+
+def free_id(names: Sequence[str], taken: Collection[str]) -> str:
+    """Return the first of the names that is not taken, else the first one with a number."""
+    candidates = chain(names, (f"{names[0]}-{number}" for number in count(2)))
     return next(name for name in candidates if name not in taken)

@@ -23,6 +23,9 @@ class Reporter(ABC, Generic[OptionsT]):
     summary: ClassVar[str] = ""
     Options: ClassVar[type[BaseModel]]
     """Typed options, set by `report --set NAME.key=value`; may have no fields."""
+    surveys: ClassVar[bool] = False
+    """Whether it looks over many runs rather than into a few. Then `ixbench report` reads them through the index of run folders, without
+    intervals, notes on metrics and most of the provenance, and one that cannot be read is a view that says why instead of a refusal."""
 
     @abstractmethod
     def render(self, runs: Sequence[RunView], options: OptionsT) -> Iterable[Artifact]:
