@@ -48,6 +48,11 @@ code, never the point. Numbers of simulated and imported points are judged by th
 Not on this page: why an engine failed (`failure.code`, [engines](engines.md#codes)), and whether energy may be used (`energy.reasons`,
 [energy](energy.md#energy-of-a-point)), which never makes a point invalid.
 
+No rule tells whether the answers are good: ixbench measures speed and runs no accuracy benchmark. Where a build may compute garbage (FP4 on
+GPUs that compute in it, or `sanity = true`), two questions with known answers are asked before anything is measured, and a launch that
+cannot answer them fails (`sanity_failed`). A plugin may hold points against an accuracy run of its own, by a rule of
+[`ixbench_checks`](hooks.md).
+
 """
 
 

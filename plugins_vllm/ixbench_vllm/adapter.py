@@ -14,6 +14,7 @@ from ixbench.api.engine import (
     Readiness,
     argv_of,
     assigned_gpus,
+    attached_notes,
     flags_by_key,
     load_recipes,
 )
@@ -75,7 +76,7 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
                 url=deployment.url,
                 api_key_env=deployment.api_key_env,
                 identity=identity(flags, launched=False),
-                notes=("the server was already running: how it was started is taken from the file on trust",),
+                notes=attached_notes(deployment, options.sanity),
             )
         model = deployment.model.path or deployment.model.id
         if not model:

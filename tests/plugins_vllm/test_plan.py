@@ -311,7 +311,13 @@ def test_a_running_server_is_not_launched_and_unknown_settings_stay_unknown():
     assert plan.processes == ()
     assert (plan.url, plan.served_model) == ("http://10.0.0.1:8000", "acme/model")
     assert (plan.identity.tensor_parallel, plan.identity.pipeline_parallel, plan.identity.expert_parallel) == (8, None, None)
-    assert "on trust" in plan.notes[0]
+    (trust,) = plan.notes
+    assert "on trust" in trust
+
+
+def test_a_running_server_is_not_asked_whether_its_answers_make_sense_and_that_is_told():
+    plan = ADAPTER.plan(deployment(url="http://10.0.0.1:8000", options={"sanity": True}))
+    assert any("no sanity prompts were asked" in note for note in plan.notes)
 
 
 def test_notes_tell_what_changes_the_answers():

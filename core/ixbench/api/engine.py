@@ -52,7 +52,7 @@ from ixbench.model.prompt import Message, SyntheticPrompt
 from ixbench.model.record import CHUNK_KINDS, Chunks
 from ixbench.model.result import Failure
 from ixbench.model.sample import Sample
-from ixbench.model.sanity import KNOWN_ANSWERS, NOT_ASKED, sanity_prompts, wants_sanity
+from ixbench.model.sanity import KNOWN_ANSWERS, NOT_ASKED, attached_notes, sanity_prompts, wants_sanity
 from ixbench.model.secrets import is_secret_name
 from ixbench.model.signature import Signature
 from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
@@ -136,6 +136,7 @@ __all__ = [
     "args_findings",
     "argv_of",
     "assigned_gpus",
+    "attached_notes",
     "compact_json",
     "declared_flags",
     "did_you_mean",

@@ -35,3 +35,14 @@ def wants_sanity(deployment: Deployment[Any], choice: bool | None) -> bool:
     if choice is not None:
         return choice
     return (deployment.hardware.sku or "").lower() in NATIVE_FP4 and (deployment.model.precision or "").lower() == "fp4"
+
+
+def attached_notes(deployment: Deployment[Any], choice: bool | None) -> tuple[str, ...]:
+    """Return what to know of a server that was not started here: its settings are hearsay, and nobody asks it the prompts.
+
+    :param choice: as for `wants_sanity`.
+    """
+    trust = "the server was already running: how it was started is taken from the file on trust"
+    if not wants_sanity(deployment, choice):
+        return (trust,)
+    return (trust, "no sanity prompts were asked: only servers that ixbench starts are; see for yourself that this one's answers make sense")
