@@ -45,4 +45,7 @@ def attached_notes(deployment: Deployment[Any], choice: bool | None) -> tuple[st
     trust = "the server was already running: how it was started is taken from the file on trust"
     if not wants_sanity(deployment, choice):
         return (trust,)
-    return (trust, "no sanity prompts were asked: only servers that ixbench starts are; see for yourself that this one's answers make sense")
+    return (
+        trust,
+        "no sanity prompts were asked: only servers that ixbench starts are; see for yourself that this one's answers make sense",
+    )
