@@ -9,7 +9,7 @@ from ixbench.frontier.cost import tokens_per_usd
 from ixbench.frontier.cost_table import CostTable, CostTier, build_cost_table
 from ixbench.frontier.curves import CurvePoint, LadderCurve
 from ixbench.frontier.format import Seconds, format_hourly, format_latency, format_rate, format_usd, pct_faster
-from ixbench.frontier.ladder import BestLatency, Ladder, LadderRung, LeftOut, Peak, RungPoint, build_ladder
+from ixbench.frontier.ladder import BestLatency, Ladder, LadderContent, LadderRung, LeftOut, Peak, RungPoint, build_ladder
 from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
 from ixbench.frontier.select import Curve, Selection, select
 from ixbench.frontier.task_cost import TaskCost, task_costs
@@ -23,9 +23,11 @@ from ixbench.model.result import (
     Axis,
     ClientReport,
     EnergyReading,
+    Evidence,
     Failure,
     Metrics,
     MetricValue,
+    Origin,
     PointIdentity,
     PointResult,
     Reason,
@@ -50,6 +52,7 @@ __all__ = [
     "CurvePoint",
     "Duration",
     "EnergyReading",
+    "Evidence",
     "Failure",
     "Fault",
     "ForeignFile",
@@ -60,6 +63,7 @@ __all__ = [
     "InputError",
     "Interpolation",
     "Ladder",
+    "LadderContent",
     "LadderCurve",
     "LadderRung",
     "LeftOut",
@@ -67,6 +71,7 @@ __all__ = [
     "MetricValue",
     "Metrics",
     "OptionsModel",
+    "Origin",
     "Peak",
     "PointIdentity",
     "PointResult",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ixbench.frontier.cost import usd_per_mtok
 from ixbench.frontier.format import format_rate
 from ixbench.frontier.points import part
+from ixbench.frontier.select import SelectStatus  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema of cost.json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ixbench.frontier.ladder_values import Ladder, LadderRung
-    from ixbench.frontier.select import SelectStatus
     from ixbench.model.price import Quote
     from ixbench.model.result import Metrics
     from ixbench.model.run import RunView
@@ -71,7 +71,7 @@ class CostTable:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of cost.json, in full precision."""
-        return asdict(self) | {"points": list(self.points), "tiers": [asdict(tier) for tier in self.tiers]}
+        return asdict(self)
 
 
 def build_cost_table(runs: Sequence[RunView], ladder: Ladder) -> CostTable:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ixbench.frontier.select import Curve, is_speculative
+from ixbench.model.result import Evidence, Origin  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema of ladder.json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ixbench.frontier.points import RatedPoint
-    from ixbench.model.result import Evidence, Origin
 
 UNNAMED = "-"
 """Stands in a key for what is not known or does not apply."""
@@ -28,6 +28,31 @@ class CurvePoint:
     y: float | None
     """Rate in tok/s/GPU; None where the number of GPUs is not known."""
     on_frontier: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurveContent:
+    """A curve as it stands in ladder.json."""
+
+    key: str
+    """All that its points share, in one line."""
+    model: str
+    hardware: str | None
+    engine: str
+    precision: str | None
+    spec_method: str | None
+    """Spec-decode methods of its points; an agentic curve may mix several."""
+    kv_offload: str
+    input_tokens: int | None
+    """Asked mean input length of a fixed-sequence workload."""
+    output_tokens: int | None
+    evidence: Evidence
+    origin: Origin
+    date: str
+    """ISO date of its newest point; empty where nobody tells."""
+    repeats: int
+    """How often each of its points was to be measured."""
+    points: tuple[CurvePoint, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,25 +132,25 @@ class LadderCurve:
             CurvePoint(id=point.id, x=point.tok_s_user, y=point.tok_s_gpu, on_frontier=point.id in knots) for point in self.members
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def content(self) -> CurveContent:
         """Return the curve as it stands in ladder.json."""
         identity = self.members[0].result.identity
-        return {
-            "key": self.key,
-            "model": identity.model,
-            "hardware": identity.hardware,
-            "engine": self.engine,
-            "precision": self.precision,
-            "spec_method": self.spec_method,
-            "kv_offload": identity.kv_offload,
-            "input_tokens": identity.input_tokens,
-            "output_tokens": identity.output_tokens,
-            "evidence": self.evidence,
-            "origin": self.origin,
-            "date": self.readable.date,
-            "repeats": self.repeats,
-            "points": [asdict(point) for point in self.points],
-        }
+        return CurveContent(
+            key=self.key,
+            model=identity.model,
+            hardware=identity.hardware,
+            engine=self.engine,
+            precision=self.precision,
+            spec_method=self.spec_method,
+            kv_offload=identity.kv_offload,
+            input_tokens=identity.input_tokens,
+            output_tokens=identity.output_tokens,
+            evidence=self.evidence,
+            origin=self.origin,
+            date=self.readable.date,
+            repeats=self.repeats,
+            points=self.points,
+        )
 
 
 def curves_of(points: Sequence[RatedPoint], *, tier: str | None) -> tuple[LadderCurve, ...]:

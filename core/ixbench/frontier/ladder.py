@@ -10,7 +10,17 @@ from ixbench.frontier.comparable import mismatches
 from ixbench.frontier.curves import curves_of
 from ixbench.frontier.errors import FrontierError
 from ixbench.frontier.format import Seconds
-from ixbench.frontier.ladder_values import BestLatency, Ladder, LadderRung, LeftOut, Peak, RungPoint, RungRepeats, RungRunnerUp
+from ixbench.frontier.ladder_values import (
+    BestLatency,
+    Ladder,
+    LadderContent,
+    LadderRung,
+    LeftOut,
+    Peak,
+    RungPoint,
+    RungRepeats,
+    RungRunnerUp,
+)
 from ixbench.frontier.notes import notes_on
 from ixbench.frontier.points import median_s, operating_points, usable_points
 from ixbench.frontier.select import in_scope, select
@@ -27,7 +37,18 @@ if TYPE_CHECKING:
     from ixbench.frontier.select import RunnerUp
     from ixbench.model.run import ReportSettings, RunView
 
-__all__ = ["BestLatency", "Ladder", "LadderRung", "LeftOut", "Peak", "RungPoint", "RungRepeats", "RungRunnerUp", "build_ladder"]
+__all__ = [
+    "BestLatency",
+    "Ladder",
+    "LadderContent",
+    "LadderRung",
+    "LeftOut",
+    "Peak",
+    "RungPoint",
+    "RungRepeats",
+    "RungRunnerUp",
+    "build_ladder",
+]
 
 FASTEST_TPOT_S = 0.0001
 """A median TPOT below it is a unit error, not an engine."""

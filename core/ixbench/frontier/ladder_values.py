@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping  # noqa: TC003 - pydantic resolves the annotations for the JSON Schema of ladder.json
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from ixbench.frontier.curves import CurveContent  # noqa: TC001 - as above
+from ixbench.frontier.format import Seconds  # noqa: TC001 - as above
+from ixbench.frontier.select import SelectStatus  # noqa: TC001 - as above
+from ixbench.model.launch import Scalar  # noqa: TC001 - as above
 from ixbench.model.point import repeat_suffix
+from ixbench.model.result import Evidence  # noqa: TC001 - as above
+from ixbench.model.run import Interpolation, RangePolicy, SelectionPolicy  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ixbench.frontier.curves import LadderCurve
-    from ixbench.frontier.format import Seconds
-    from ixbench.frontier.select import SelectStatus
-    from ixbench.model.launch import Scalar
-    from ixbench.model.result import Evidence
-    from ixbench.model.run import Interpolation, RangePolicy, SelectionPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +169,49 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LadderContent:
+    """What ladder.json holds."""
+
+    title: str
+    evidence: Evidence
+    """"simulated" as soon as one point is."""
+    axis: str
+    """Percentile of TPOT behind the speed axis."""
+    interpolation: Interpolation
+    range: RangePolicy
+    policy: SelectionPolicy
+    scope: str | tuple[str, ...]
+    excluded: int
+    """Curves that the scope removed."""
+    left_out: LeftOut
+    tier: str | None
+    """Label of the tier behind `usd_per_mtok`; null = no price is known."""
+    book: str | None
+    """Id of the price book."""
+    primary: float
+    """The rung of the headline and of the cost table in tok/s/user, whether or not it is among `rungs`."""
+    rungs: tuple[LadderRung, ...]
+    curves: tuple[CurveContent, ...]
+    """The curves in scope, in the order of their first points."""
+    peak: Peak | None
+    """Like the figures below over all usable points, whatever the scope."""
+    configs: int
+    """Number of operating points, repeats not counted."""
+    repeats: int
+    """How often each point was to be measured, of several runs the most."""
+    engines: tuple[str, ...]
+    precisions: tuple[str, ...]
+    dates: tuple[str, ...]
+    """ISO dates of the points' runs, rising."""
+    best_ttft: BestLatency | None
+    best_tpot: BestLatency | None
+    notes: tuple[str, ...]
+    """What the reader must know, one sentence each."""
+    mismatches: tuple[str, ...]
+    """Differences that were let pass on demand; empty on an honest ladder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
     """Everything that the ladder's reports print."""
 
@@ -215,36 +258,11 @@ class Ladder:
         """Whether any point in scope has both a speed and a rate per GPU."""
         return any(point.x is not None and point.y is not None for curve in self.curves for point in curve.points)
 
+    def content(self) -> LadderContent:
+        """Return what ladder.json holds."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return LadderContent(**own | {"primary": self.primary.target, "curves": tuple(curve.content() for curve in self.curves)})
+
     def to_json(self) -> dict[str, Any]:
         """Return the content of ladder.json, in full precision."""
-        return {
-            "title": self.title,
-            "evidence": self.evidence,
-            "axis": self.axis,
-            "interpolation": self.interpolation,
-            "range": self.range,
-            "policy": self.policy,
-            "scope": self.scope if isinstance(self.scope, str) else list(self.scope),
-            "excluded": self.excluded,
-            "left_out": asdict(self.left_out),
-            "tier": self.tier,
-            "book": self.book,
-            "primary": self.primary.target,
-            "rungs": [_rung_json(rung) for rung in self.rungs],
-            "curves": [curve.to_json() for curve in self.curves],
-            "peak": asdict(self.peak) if self.peak else None,
-            "configs": self.configs,
-            "repeats": self.repeats,
-            "engines": list(self.engines),
-            "precisions": list(self.precisions),
-            "dates": list(self.dates),
-            "best_ttft": asdict(self.best_ttft) if self.best_ttft else None,
-            "best_tpot": asdict(self.best_tpot) if self.best_tpot else None,
-            "notes": list(self.notes),
-            "mismatches": list(self.mismatches),
-        }
-
-
-def _rung_json(rung: LadderRung) -> dict[str, Any]:
-    several = {name: list(getattr(rung, name)) for name in ("points", "deployments", "settings")}
-    return asdict(rung) | several | {"evidence": [asdict(point) for point in rung.evidence]}
+        return asdict(self.content())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - pydantic resolves the annotations for the JSON Schema of cost.json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ixbench.frontier.cost import session_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ixbench.model.result import PointResult
     from ixbench.model.run import RunView

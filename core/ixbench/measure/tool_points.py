@@ -7,6 +7,7 @@ same successes: what counts as a failure differs between tools too, and would hi
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping  # noqa: TC003 - pydantic resolves the annotations for the JSON Schema of definitions.json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from ixbench.measure.tools import TOOLS
 from ixbench.model.record import UNKNOWN_TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ixbench.measure.definition import Measurement
     from ixbench.measure.tools import ToolTimes

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
 from ixbench.api.report import (
     Artifact,
+    CostTable,
+    Evidence,
     OptionsModel,
     Reporter,
+    TaskCost,
     build_cost_table,
     build_ladder,
     format_duration,
@@ -22,7 +25,7 @@ from ixbench_plugins.reporters.words import marked, notes, reading
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ixbench.api.report import CostTable, Ladder, RunView, TaskCost
+    from ixbench.api.report import Ladder, RunView
 
 _TASK = (
     "A task is a session with all its sub-agents that ended in the measured phase and whose requests all succeeded. All GPUs are paid for "
@@ -32,6 +35,16 @@ _TASK = (
 
 class CostOptions(OptionsModel):
     """No options: [report] primary and [prices] say what is priced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostContent(CostTable):
+    """What cost.json holds."""
+
+    evidence: Evidence
+    """"simulated" as soon as one point of the ladder is."""
+    tasks: tuple[TaskCost, ...]
+    """What a completed task costs at each point of an agentic workload."""
 
 
 class CostReporter(Reporter[CostOptions]):
@@ -48,8 +61,13 @@ class CostReporter(Reporter[CostOptions]):
         table = build_cost_table(runs, ladder)
         tasks = task_costs(runs)
         yield Artifact(name="cost.md", content="\n".join(_markdown(table, ladder, runs, tasks)) + "\n")
-        content = {"evidence": ladder.evidence, **table.to_json(), "tasks": [asdict(task) for task in tasks]}
-        yield Artifact(name="cost.json", content=json_text(content))
+        own = {field.name: getattr(table, field.name) for field in fields(table)}
+        content = CostContent(**own, evidence=ladder.evidence, tasks=tasks)
+        yield Artifact(name="cost.json", content=json_text(asdict(content)))
+
+    def json_type(self) -> type[CostContent]:
+        """Return what cost.json holds."""
+        return CostContent
 
 
 def _markdown(table: CostTable, ladder: Ladder, runs: Sequence[RunView], tasks: Sequence[TaskCost]) -> Iterator[str]:

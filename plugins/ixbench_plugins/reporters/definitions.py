@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from ixbench.api.measure import ToolPoint
     from ixbench.api.report import PointResult, RunView
+    from ixbench_plugins.reporters.definitions_content import DefinitionsContent
 
 _NAMES = {"ttft": "TTFT", "itl": "ITL", "tpot": "TPOT", "e2el": "E2EL", "throughput": "rate", "speed": "speed"}
 _TIMES = ("ttft", "itl", "tpot", "e2el")
@@ -52,11 +54,13 @@ class DefinitionsReporter(Reporter[DefinitionsOptions]):
         read = [(f"{run.id}/{point.id}" if several else point.id, point, _read(run, point)) for run in runs for point in run.points]
         yield Artifact(name="definitions.txt", content="\n".join(_text(read, options.width)) + "\n", show=True)
         yield Artifact(name="definitions.md", content="\n".join(_markdown(read)) + "\n")
-        points = [
-            {"point": name, "evidence": point.evidence, "records": found is not None, "tools": [_json(tool) for tool in found or ()]}
-            for name, point, found in read
-        ]
-        yield Artifact(name="definitions.json", content=json_text({"points": points, "rules": measure.TOOL_RULES}))
+        yield Artifact(name="definitions.json", content=json_text(_content(read)))
+
+    def json_type(self) -> type[DefinitionsContent]:
+        """Return what definitions.json holds."""
+        from ixbench_plugins.reporters.definitions_content import DefinitionsContent
+
+        return DefinitionsContent
 
 
 Read = tuple[str, "PointResult", "tuple[ToolPoint, ...] | None"]
@@ -68,8 +72,13 @@ def _read(run: RunView, point: PointResult) -> tuple[ToolPoint, ...] | None:
     return None if measurement is None else measure.read_point(measurement)
 
 
-def _json(tool: ToolPoint) -> dict[str, Any]:
-    return {name: getattr(tool, name) for name in ("tool", "label", *_TIMES, "throughput", "throughput_unit", "speed", "reasons")}
+def _content(read: Sequence[Read]) -> dict[str, Any]:
+    from ixbench_plugins.reporters.definitions_content import DefinitionsContent, DefinitionsPoint
+
+    points = [
+        DefinitionsPoint(point=name, evidence=point.evidence, records=found is not None, tools=found or ()) for name, point, found in read
+    ]
+    return asdict(DefinitionsContent(points=tuple(points), rules=measure.TOOL_RULES))
 
 
 def _text(read: Sequence[Read], width: int) -> Iterator[str]:
@@ -77,7 +86,7 @@ def _text(read: Sequence[Read], width: int) -> Iterator[str]:
     for name, point, found in read:
         yield from ("", clean(name))
         if found is None:
-            yield f"{_INDENT}{_NO_RECORDS}"
+            yield f"{_INDENT}{_no_records(point)}"
             continue
         yield from _columns([("", *(_NAMES[time] for time in _TIMES), "rate", "of", "speed"), *map(_row, found)])
         yield ""
@@ -85,6 +94,10 @@ def _text(read: Sequence[Read], width: int) -> Iterator[str]:
             yield from textwrap.wrap(_REPLICA, width)
         for label, sentence in _reasons(found):
             yield from textwrap.wrap(f"{label}: {sentence}", width, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)
+
+
+def _no_records(point: PointResult) -> str:
+    return f"{SIMULATED}: {_NO_RECORDS}" if point.evidence == "simulated" else _NO_RECORDS
 
 
 def _row(tool: ToolPoint) -> tuple[str, ...]:
@@ -116,7 +129,7 @@ def _markdown(read: Sequence[Read]) -> Iterator[str]:
     for name, point, found in read:
         yield from ("", f"## {escape(name)}", "")
         if found is None:
-            yield from markdown_list([_NO_RECORDS])
+            yield from markdown_list([_no_records(point)])
             continue
         headers = [f"{_NAMES[time]} {part}" for time in _TIMES for part in ("p50", "p90", "p99")]
         rows = [_markdown_row(tool) for tool in found]

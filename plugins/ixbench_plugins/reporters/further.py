@@ -52,10 +52,15 @@ def further_cells(row: PointRow, columns: Sequence[tuple[str, str | None]]) -> d
 
 def further_rows(rows: Sequence[PointRow], columns: Sequence[tuple[str, str | None]]) -> Iterator[list[str]]:
     """Yield one line of text a column, with a cell for each point: there are more metrics than points as a rule."""
-    units = {metric.name: metric.unit for metric in METRICS} | {note.name: note.unit for row in rows for note in row.run.metrics}
+    units = further_units([row.run for row in rows])
     for name, part in columns:
         unit = units.get(name, "")
         yield [column_name(name, part), unit, *(_text(row.number(name, part), unit) for row in rows)]
+
+
+def further_units(runs: Sequence[RunView]) -> dict[str, str]:
+    """Return the units of all metrics that are known."""
+    return {metric.name: metric.unit for metric in METRICS} | {note.name: note.unit for run in runs for note in run.metrics}
 
 
 def further_definitions(runs: Sequence[RunView], columns: Sequence[tuple[str, str | None]]) -> list[str]:

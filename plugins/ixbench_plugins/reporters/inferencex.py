@@ -46,6 +46,12 @@ class InferencexReporter(Reporter[InferencexOptions]):
         said = [f"{len(rows)} of {len(rows) + len(left)} points as rows of InferenceX.", *(f"Left out: {why}." for why in left)]
         yield Artifact(name="inferencex.txt", content="".join(f"{clean(line)}\n" for line in said), show=True)
 
+    def json_type(self) -> Any:  # noqa: ANN401 - a list of rows of two kinds
+        """Return what inferencex.json holds."""
+        from ixbench_plugins.reporters.inferencex_content import Rows
+
+        return Rows
+
 
 def _row(run: RunView, point: PointResult, options: InferencexOptions) -> dict[str, Any]:
     if point.evidence == "simulated" and not options.simulated:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ixbench.api.report import Artifact, OptionsModel, Reporter, build_ladder, format_rate
+from ixbench.api.report import Artifact, LadderContent, OptionsModel, Reporter, build_ladder, format_rate
 from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, rung_rows, settings_sentences
 from ixbench_plugins.reporters.text import MISSING, escape, json_text, markdown_list, markdown_table
 from ixbench_plugins.reporters.words import SIMULATED, findings, headline, notes, reading, system_rate, title
@@ -34,6 +34,10 @@ class LadderReporter(Reporter[LadderOptions]):
         ladder = build_ladder(runs)
         yield Artifact(name="ladder.md", content="\n".join(_markdown(ladder, runs)) + "\n")
         yield Artifact(name="ladder.json", content=json_text(ladder.to_json()))
+
+    def json_type(self) -> type[LadderContent]:
+        """Return what ladder.json holds."""
+        return LadderContent
 
 
 def _markdown(ladder: Ladder, runs: Sequence[RunView]) -> Iterator[str]:

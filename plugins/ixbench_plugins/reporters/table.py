@@ -1,16 +1,19 @@
-"""`table`: every point with its numbers and its verdict, as CSV, Markdown and JSON. CSV and JSON hold seconds and full precision."""
+"""`table`: every point with its numbers and its verdict. CSV, JSON and Parquet hold seconds in full precision, the others are for print."""
 
 from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate
+from ixbench_plugins.reporters.columns import RATES_BETWEEN, TableContent, cells, table_content
 from ixbench_plugins.reporters.further import further_cells, further_columns, further_definitions, further_rows
+from ixbench_plugins.reporters.latex import latex_table
+from ixbench_plugins.reporters.parquet import can_write_parquet, parquet_bytes
 from ixbench_plugins.reporters.points import (
     INTERVALS_NOTE,
-    KINDS,
     LATENCIES,
     PERCENTILES,
     THIN_NOTE,
@@ -26,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ixbench.api.report import RunView
-
-Cell = str | int | float | bool | None
+    from ixbench_plugins.reporters.columns import Cell
 
 _SHOWN = {"ttft_s": "TTFT", "tpot_s": "TPOT", "e2el_s": "E2EL"}
 _DEFINED = (
@@ -41,91 +43,41 @@ _DEFINED = (
     "concurrency_mean",
 )
 _NO_GPUS_NOTE = "tok/s/GPU is not known for points without a number of GPUs: say it with --gpus or [hardware] gpus."
-_RATES_BETWEEN = ("total", "output")
-"""Kinds of tok/s/GPU that have an interval."""
 _FORMULA_STARTS = ("=", "+", "-", "@")
 _FIRST_NUMBER = 4
 """Columns before it hold words."""
 
 
 class TableOptions(OptionsModel):
-    """No options."""
+    """Which files are written."""
+
+    parquet: bool | None = None
+    """Whether table.parquet is: by default where the extra `parquet` is installed."""
 
 
 class TableReporter(Reporter[TableOptions]):
     """All points."""
 
     name: ClassVar[str] = "table"
-    summary: ClassVar[str] = "every point with percentiles, rates and verdict, invalid and failed ones included (csv, md, json)"
+    summary: ClassVar[str] = (
+        "every point with percentiles, rates and verdict, invalid and failed ones included (csv, md, json, tex, parquet)"
+    )
     Options = TableOptions
 
     def render(self, runs: Sequence[RunView], options: TableOptions) -> Iterable[Artifact]:
-        """Return table.csv, table.md and table.json."""
-        del options
+        """Return table.csv, table.md, table.json, table.tex and table.parquet."""
         rows = point_rows(runs)
         axis = runs[0].report.axis
         yield Artifact(name="table.csv", content=_csv(rows, axis))
         yield Artifact(name="table.md", content="\n".join(_markdown(rows, runs, axis)) + "\n")
-        points = [cells(row, axis) | {"reasons": row.sentences(), "metrics": row.point.metrics} for row in rows]
-        missing = {run.id: list(run.missing) for run in runs if run.missing}
-        yield Artifact(name="table.json", content=json_text({"axis": axis, "points": points, "missing": missing}))
+        yield Artifact(name="table.json", content=json_text(asdict(table_content(rows, runs, axis))))
+        yield Artifact(name="table.tex", content="\n".join(latex_table(rows, runs, axis)) + "\n")
+        if options.parquet or (options.parquet is None and can_write_parquet()):
+            yield Artifact(name="table.parquet", content=parquet_bytes(rows, runs, axis))
 
-
-def cells(row: PointRow, axis: str) -> dict[str, Cell]:
-    """Return a point as named cells: units in the names, seconds and full precision, None for what is not known."""
-    point, identity, counts = row.point, row.point.identity, row.point.accounting
-    found: dict[str, Cell] = {
-        "run": row.run.id,
-        "point": point.id,
-        "evidence": point.evidence,
-        "verdict": "failed" if point.failure else point.verdict.status,
-        "codes": " ".join([point.failure.code] if point.failure else dict.fromkeys(reason.code for reason in point.verdict.reasons)),
-        "model": identity.model,
-        "precision": identity.precision,
-        "hardware": identity.hardware,
-        "gpus": identity.gpus,
-        "engine": identity.engine,
-        "engine_version": identity.engine_version,
-        "workload": identity.workload,
-        "kv_offload": identity.kv_offload,
-        "spec_method": identity.spec_method,
-        "tensor_parallel": identity.tensor_parallel,
-        "concurrency": identity.concurrency,
-        "rate_per_s": identity.rate,
-        "axis": axis,
-        "axis_tok_s_user": row.speed(axis),
-        **_ends("axis", "tok_s_user", row.speed_between(axis)),
-    }
-    for name in LATENCIES:
-        for percentile in PERCENTILES:
-            found[f"{name.removesuffix('_s')}_{percentile}_s"] = row.number(name, percentile)
-            found[f"{name.removesuffix('_s')}_{percentile}_thin"] = row.is_thin(name, percentile)
-            found |= _ends(f"{name.removesuffix('_s')}_{percentile}", "s", row.between(name, percentile))
-    found |= {f"{kind}_tok_s_gpu": row.number("throughput_tok_s_gpu", kind) for kind in KINDS}
-    for kind in _RATES_BETWEEN:
-        found |= _ends(kind, "tok_s_gpu", row.between("throughput_tok_s_gpu", kind))
-    found |= {f"{kind}_tok_s": row.number("throughput_tok_s", kind) for kind in KINDS}
-    found |= {"power_w_gpu": row.number("power_w_gpu"), "energy_valid": point.energy.valid if point.energy is not None else None}
-    found |= {f"{kind}_joules_per_token": row.number("joules_per_token", kind) for kind in KINDS}
-    # By a book and not by measurement: never in one column with the ones above.
-    found |= {f"provisioned_{kind}_joules_per_token": row.number("provisioned_joules_per_token", kind) for kind in KINDS}
-    found |= {f"provisioned_{kind}_tok_s_mw": row.number("provisioned_tok_s_mw", kind) for kind in KINDS}
-    found |= {
-        "requests_per_s": row.number("requests_per_s"),
-        "concurrency_mean": row.number("concurrency_mean"),
-        "requests": counts.requests,
-        "ok": counts.ok,
-        "failed": sum(counts.failed.values()),
-        "cancelled": counts.cancelled,
-        "client_floor_s": point.client.floor_s if point.client else None,
-        "client_lag_s": point.client.lag_s if point.client else None,
-    }
-    return found
-
-
-def _ends(name: str, unit: str, both: tuple[float, float] | None) -> dict[str, Cell]:
-    """Return the two ends of an interval as cells."""
-    return {f"{name}_low_{unit}": None if both is None else both[0], f"{name}_high_{unit}": None if both is None else both[1]}
+    def json_type(self) -> Any:  # noqa: ANN401 - a dataclass that is made of the columns
+        """Return what table.json holds."""
+        return TableContent
 
 
 def _csv(rows: Sequence[PointRow], axis: str) -> str:
@@ -197,7 +149,7 @@ def _markdown_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
 def _intervals_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
     line = [f"{row.run.id}/{row.point.id}" if several else row.point.id, _range(row.speed_between(axis), format_rate)]
     line += [_range(row.between(name, percentile), _time) for name in LATENCIES for percentile in PERCENTILES]
-    line += [_range(row.between("throughput_tok_s_gpu", kind), format_rate) for kind in _RATES_BETWEEN]
+    line += [_range(row.between("throughput_tok_s_gpu", kind), format_rate) for kind in RATES_BETWEEN]
     return [*line, str(row.point.intervals.sessions) if row.point.intervals is not None else MISSING]
 
 

@@ -20,7 +20,8 @@ def run(tmp_path):
 def test_the_reports_of_the_run_are_written_into_it(run, capsys):
     assert main(["report", str(run)]) == 0
     said = capsys.readouterr()
-    names = ["console.txt", "ladder.md", "ladder.json", "cost.md", "cost.json", "table.csv", "table.md", "table.json"]
+    names = ["console.txt", "ladder.md", "ladder.json", "cost.md", "cost.json", "table.csv", "table.md", "table.json", "table.tex"]
+    names += ["table.parquet"]
     assert said.err.splitlines() == [f"wrote {run / 'reports' / name}" for name in names]
     assert said.out.startswith("Model 7B on MI355X\nAt 50 tok/s/user: ")
     assert said.out == (run / "reports" / "console.txt").read_text()
