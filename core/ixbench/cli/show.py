@@ -36,7 +36,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(_json(run, arguments.point, launch))
     elif not arguments.shell:
-        print(point_text(result, launch))
+        print(point_text(result, launch, _third_parties(run)))
     elif launch is None:
         problem = f"{arguments.point}: the run does not keep how its engine was started"
         raise InputError(Fault(where=str(arguments.run), problem=problem, advice="leave --shell out to see the point"))
@@ -59,6 +59,13 @@ def _check_point(run: RunReader, point: str) -> None:
         raise InputError(Fault(where=where, problem=f"point {point!r} is not finished", allowed=allowed, advice=advice))
     advice = did_you_mean(point, sealed)
     raise InputError(Fault(where=where, problem=f"no point {point!r}", allowed=", ".join(sealed) or "none is finished yet", advice=advice))
+
+
+def _third_parties(run: RunReader) -> list[str]:
+    """Return the metrics of plugins that do not come with ixbench."""
+    header = run.header()
+    theirs = {plugin.get("name") for plugin in header.plugins if plugin.get("distribution") != "ixbench"}
+    return [note.name for note in header.metrics if note.plugin in theirs]
 
 
 def _json(run: RunReader, point: str, launch: object) -> str:

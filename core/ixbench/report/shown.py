@@ -49,14 +49,15 @@ _MOST_PARTS = 4
 _INDENT = "  "
 
 
-def point_text(result: PointResult, launch: Mapping[str, Any] | None) -> str:
+def point_text(result: PointResult, launch: Mapping[str, Any] | None, further: Sequence[str] = ()) -> str:
     """Return a point for people, one statement a line, without control characters.
 
     :param launch: the content of its launch.json; None where the run keeps none.
+    :param further: names of metrics to show beside those that are always shown.
     """
     sections = [
         [_headline(result), *(f"{_INDENT}{line}" for line in (*_what(result), *_why(result)))],
-        ["metrics", *(f"{_INDENT}{line}" for line in _metrics(result))],
+        ["metrics", *(f"{_INDENT}{line}" for line in _metrics(result, (*_BRIEF, *further)))],
         _launch(result, launch),
     ]
     return "\n\n".join("\n".join(map(printable, lines)) for lines in sections if len(lines) > 1 or lines == sections[-1])
@@ -96,12 +97,14 @@ def _why(result: PointResult) -> Iterator[str]:
         yield f"{reason.severity}: {reason.code}: {reason.text}"
 
 
-def _metrics(result: PointResult) -> Iterator[str]:
-    width = max(map(len, _BRIEF))
-    for name in _BRIEF:
+def _metrics(result: PointResult, names: Sequence[str]) -> Iterator[str]:
+    width = max(len(name) for name in names if name in _BRIEF or name in result.metrics)
+    for name in names:
         value = result.metrics.get(name)
         if isinstance(value, dict):
-            parts = [(part, number) for part in _PARTS if (number := value.get(part)) is not None][:_MOST_PARTS]
+            # Parts that only the metric's author knows come in the author's order.
+            order = dict.fromkeys((*_PARTS, *value))
+            parts = [(part, number) for part in order if (number := value.get(part)) is not None][:_MOST_PARTS]
             if parts:
                 yield f"{name:<{width}}  {'  '.join(f'{part} {_number(name, number)}' for part, number in parts)}"
         elif value is not None:

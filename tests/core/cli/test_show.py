@@ -77,6 +77,23 @@ def keep(run):
     return write
 
 
+def test_metrics_of_third_parties_are_shown_beside_ours(run, capsys):
+    header = json.loads((run / "run.json").read_text())
+    note = {"unit": "tokens", "better": "neither", "needs": [], "definition": "Acme's.", "source": "", "plugin": "acme"}
+    header["plugins"].append({"name": "acme", "distribution": "acme-bench", "version": "2"})
+    header["metrics"] += [{"name": "acme_answer_tokens", **note}, {"name": "acme_odd", **note}]
+    (run / "run.json").write_text(json.dumps(header))
+    path = run / "points" / "vllm-c8" / "point.json"
+    point = json.loads(path.read_text())
+    point["metrics"] |= {"acme_answer_tokens": 512, "acme_odd": {"left": 1, "right": None}, "stall_s": 1}
+    path.write_text(json.dumps(point))
+    assert main(["show", str(run), "vllm-c8"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["acme_answer_tokens", "512"] in lines
+    assert ["acme_odd", "left", "1.00"] in lines
+    assert not any(line[:1] == ["stall_s"] for line in lines)
+
+
 def test_a_point_with_what_became_of_it_and_how_it_was_started(run, keep, capsys):
     keep()
     assert main(["show", str(run), "vllm-c8"]) == 0
