@@ -264,6 +264,7 @@ async def _launched(
                 signatures=signatures,
                 on_progress=None if on_progress is None else _redacted_progress(on_progress, hidden),
                 inside=lambda process: runtime.pids(plan, process.plan, place, ask),
+                refused=runtime.refused,
                 notes=record.notes,
                 sanity=record.sanity,
             )

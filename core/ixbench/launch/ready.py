@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.1, 1.0, 1.3
 _HEALTH_LIMIT_S = 5.0
+_OURS_LIMIT_S = 3.0
 _OK = 200
 _PASSING = frozenset({408, 425, 429})
 """Statuses below 500 that a server may answer while it is still coming up."""
@@ -75,6 +76,8 @@ class ReadyWait:
     still waited for."""
     inside: Callable[[RunningProcess], Awaitable[tuple[int, ...] | None]] = field(default=_nothing_inside)
     """Returns processes of the launch that do not descend from the started command, as a container's; None = they cannot be known."""
+    refused: Callable[[int, str], Failure | None] = lambda _code, _said: None
+    """Returns why where the processes run did not start one, by the code that the command ended with and its last words."""
     notes: list[str] = field(default_factory=list)
     """What could not be made sure."""
     began: float = field(default_factory=time.monotonic)
@@ -94,7 +97,9 @@ class ReadyWait:
                 if (failed := prepare_failure(self.plan, code, self.log)) is not None:
                     return failed
                 cause = f"Process '{process.name}' of engine {engine} ended after {seconds:.1f} s ({describe_exit(code)})."
-                return explain(self.log, self.signatures, engine=engine, code="engine_exited", cause=cause, exit_code=code)
+                found = explain(self.log, self.signatures, engine=engine, code="engine_exited", cause=cause, exit_code=code)
+                refused = self.refused(code, "\n".join(found.evidence)) if found.code == "engine_exited" else None
+                return refused or found
         return None
 
     async def for_process(self, process: RunningProcess, model: str | None) -> str | None:
@@ -170,9 +175,7 @@ class ReadyWait:
                 self._state = f"{readiness.health_path} answers {describe_response(response)}"
             await anyio.sleep(delay)
             delay = min(delay * _GROWTH, _LAST_POLL_S)
-        inside = await self.inside(process)
-        self.launched.tree.adopt(inside or ())
-        ours = listens(self.launched, port)
+        ours, inside = await self._ours(process, port)
         if ours is None or (not ours and inside is None):
             self.notes.append(f"whether port {port} is answered by this launch's own {process.name} cannot be seen by this user")
         elif not ours:
@@ -181,6 +184,20 @@ class ReadyWait:
                 cause=f"Port {port} is answered by a process that does not belong to this launch.",
                 fix="End the other server, then run again.",
             )
+
+    async def _ours(self, process: RunningProcess, port: int) -> tuple[bool | None, tuple[int, ...] | None]:
+        """Return whether a process of the launch listens, and what is known of processes inside it.
+
+        A container's tool may not have written down yet which process it started when that one answers already.
+        """
+        end = time.monotonic() + _OURS_LIMIT_S
+        while True:
+            inside = await self.inside(process)
+            self.launched.tree.adopt(inside or ())
+            ours = listens(self.launched, port)
+            if ours is not False or inside is None or time.monotonic() >= end:
+                return ours, inside
+            await anyio.sleep(_FIRST_POLL_S)
 
     async def _until_it_completes(self, client: httpx.AsyncClient, model: str | None) -> str | None:
         delay = _FIRST_POLL_S

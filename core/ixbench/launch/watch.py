@@ -160,13 +160,13 @@ class EngineWatch:
         return None
 
     async def _health(self, order: WatchOrder) -> Failure:
-        misses, began, cpu_s = 0, 0.0, 0.0
+        misses, began, cpu_s, waited_s = 0, 0.0, 0.0, 0.0
         busy_limit_s = order.stall_limit_s or _BUSY_LIMIT_S
         problem: str | None = None
         while True:
             await anyio.sleep(_HEALTH_S if problem is None else _HEALTH_AGAIN_S)
             if not misses:
-                began, cpu_s = time.monotonic(), self.workers.server_cpu_s()
+                began, cpu_s, waited_s = time.monotonic(), self.workers.server_cpu_s(), self.workers.server_waited_s()
             problem = await self.vitals.health()
             passed_s = time.monotonic() - began
             if problem is None or order.flow()[1] < passed_s:
@@ -175,7 +175,9 @@ class EngineWatch:
                 continue
             misses += 1
             busy = self.workers.server_cpu_s() - cpu_s > _BUSY_SHARE * passed_s
-            if misses >= _MISSES and passed_s >= (busy_limit_s if busy else _UNHEALTHY_S):
+            # A server that others keep from running is late, and hangs no more than they do.
+            ran_s = passed_s - (self.workers.server_waited_s() - waited_s)
+            if misses >= _MISSES and ran_s >= (busy_limit_s if busy else _UNHEALTHY_S):
                 stopped = " Its server is stopped by a signal." if self.workers.server_is_stopped() else ""
                 cause = (
                     f"Engine {self.plan.engine} hangs: {self.vitals.health_path} failed {misses} times in {passed_s:.0f} s ({problem}), "

@@ -78,6 +78,14 @@ class Workers:
         except (ValueError, IndexError):
             return 0.0
 
+    def server_waited_s(self) -> float:
+        """Return the seconds that the listening process was ready to run and had no core; 0 where the system does not tell."""
+        try:
+            text = Path(f"/proc/{self.server.pid}/schedstat").read_text("ascii") if self.server is not None else ""
+            return int(text.split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return 0.0
+
     def server_is_stopped(self) -> bool:
         """Whether the listening process has been stopped by a signal."""
         return self.server is not None and _is_stopped(self.server)

@@ -18,6 +18,7 @@ LABEL = "ixbench-launch"
 ULIMITS: Mapping[str, int | str | Literal[False]] = {"memlock": -1, "stack": 67_108_864}
 """What ROCm asks for: pinned host memory without a limit, and large stacks for its compiler."""
 _FOLDER = "{folder}"
+_AMD_DEVICES = ("/dev/kfd", "/dev/dri")
 
 
 def container_name(process: ProcessPlan, place: Place) -> str:
@@ -64,12 +65,18 @@ def run_argv(plan: LaunchPlan, process: ProcessPlan, place: Place, options: Cont
         yield from ("--entrypoint", process.argv[0], image, *process.argv[1:])
 
 
+def gpu_devices(options: ContainerOptions, facts: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the device files that a container of AMD's GPUs gets; a container of NVIDIA's is the tool's own business."""
+    vendor = facts.get("gpu_vendor") if options.gpus == "auto" else options.gpus
+    return _AMD_DEVICES if vendor == "amd" else ()
+
+
 def _gpu_flags(place: Place, options: ContainerOptions, tool: str) -> Iterator[str]:
     """Yield what shows a container all GPUs of one vendor; the engine's visibility variable chooses among them."""
     facts: Mapping[str, object] = place.facts
     vendor = facts.get("gpu_vendor") if options.gpus == "auto" else options.gpus
     if vendor == "amd":
-        yield from _each("--device", ("/dev/kfd", "/dev/dri"))
+        yield from _each("--device", _AMD_DEVICES)
         if tool == "podman" and facts.get("user"):
             # Without root a container can only keep the groups that the user has.
             yield from ("--group-add", "keep-groups")

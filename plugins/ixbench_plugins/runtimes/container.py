@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.engine import CannotRunError, Failure, Runtime
-from ixbench_plugins.runtimes.command import container_name, id_file, run_argv, secret_variables
+from ixbench_plugins.runtimes.command import container_name, gpu_devices, id_file, run_argv, secret_variables
 from ixbench_plugins.runtimes.machine import DEVICES, gpu_facts
 from ixbench_plugins.runtimes.options import ContainerOptions, Mount, PodmanOptions
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 ASK_LIMIT_S = 60.0
 """Bound on a question to the tool; a daemon that is busy removing a large container may take its time."""
 _NO_IMAGE = re.compile(r"no such (?:image|object)|image not known|not found", re.IGNORECASE)
+_NO_NAME = re.compile(r"invalid reference format|repository name must be lowercase", re.IGNORECASE)
+_NO_COMMAND = re.compile(r"No such file or directory")
+_TOOL_SAYS = re.compile(r"^(?:Error|docker|podman|unknown|invalid)\b", re.IGNORECASE)
+_REFUSED = 125
+"""What docker and podman end with where they themselves failed."""
 
 
 class ContainerRuntime(Runtime):
@@ -45,10 +50,12 @@ class ContainerRuntime(Runtime):
             raise CannotRunError(
                 Failure(code="no_image", cause=f"Runtime {self.name} starts images, and the deployment has none.", fix=fix)
             )
+        facts = gpu_facts(self._devices)
         _check_files((*plan.reads, *(Mount.parse(text).source for text in options.mounts)))
+        _check_devices(options, gpu_devices(options, facts), self._devices)
         image = await self._image(plan.image, options, ask)
         version = await ask([*options.command, "--version"], ASK_LIMIT_S)
-        return {"tool": " ".join(version.stdout.split()) or None, **image, **gpu_facts(self._devices)}
+        return {"tool": " ".join(version.stdout.split()) or None, **image, **facts}
 
     def wrap(self, plan: LaunchPlan, process: ProcessPlan, place: Place) -> ProcessPlan:
         """Return `run` with the process in it; of its environment only secrets stay with the tool, which hands them on."""
@@ -66,6 +73,18 @@ class ContainerRuntime(Runtime):
         if said.code != 0 or not pid.isdecimal():
             return None
         return (int(pid),) if int(pid) else ()
+
+    def refused(self, code: int, said: str) -> Failure | None:
+        """Return what the tool said where it started no container: it then ends with a code of its own."""
+        if code != _REFUSED:
+            return None
+        lines = [line.strip() for line in said.splitlines() if line.strip() and not line.lstrip().startswith("See '")]
+        word = next((line for line in lines if _TOOL_SAYS.search(line)), lines[-1] if lines else "nothing")
+        return Failure(
+            code="container_refused",
+            cause=f"{self.name} started no container; it says: {word.rstrip('.')}.",
+            fix="Check the keys of [runtime], extra_args among them; `ixbench show RUN POINT` prints the whole command.",
+        )
 
     def cleanup(self, plan: LaunchPlan, place: Place) -> tuple[tuple[str, ...], ...]:
         """Return a command for each container, by its id, or its unique name while it has none; then one for the files with the ids."""
@@ -106,9 +125,20 @@ class ContainerRuntime(Runtime):
         :raises CannotRunError: if it says neither.
         """
         said = await ask([*options.command, "image", "inspect", image], ASK_LIMIT_S)
+        if said.code is not None and _NO_NAME.search(said.stderr):
+            fix = "Correct `image` in the deployment, or in its recipe."
+            raise CannotRunError(Failure(code="image_missing", cause=f"{image!r} is not the name of an image.", fix=fix))
         if said.code == 0 or (said.code is not None and _NO_IMAGE.search(said.stderr)):
             return said
         tool = " ".join(options.command)
+        if said.code is None and _NO_COMMAND.search(said.stderr):
+            raise CannotRunError(
+                Failure(
+                    code="runtime_unavailable",
+                    cause=f"Runtime {self.name} needs the command `{options.command[0]}`, which this machine lacks.",
+                    fix=f"Install {self.name}, or name its command in [runtime] command.",
+                )
+            )
         raise CannotRunError(
             Failure(
                 code="runtime_unavailable",
@@ -139,6 +169,21 @@ def _check_files(paths: Iterable[str]) -> None:
     if missing:
         fix = "Check [model] path in the campaign and mounts in its [runtime]."
         raise CannotRunError(Failure(code="mount_missing", cause=f"The container needs {missing[0]}, which this machine lacks.", fix=fix))
+
+
+def _check_devices(options: ContainerOptions, gpus: Iterable[str], devices: Path) -> None:
+    """See that the files of devices are here.
+
+    :param gpus: those of the GPUs, which lie in the folder `devices`.
+    """
+    named = {text.partition(":")[0]: Path(text.partition(":")[0]) for text in options.devices if text.startswith("/")}
+    wanted = {**named, **{path: devices / Path(path).name for path in gpus}}
+    missing = [path for path, here in wanted.items() if not here.exists()]
+    if missing:
+        fix = "Check the GPU driver, or set gpus and devices in [runtime] to what is here."
+        raise CannotRunError(
+            Failure(code="container-device-missing", cause=f"The container asks for {missing[0]}, which this machine lacks.", fix=fix)
+        )
 
 
 def _image_facts(inspected: str) -> dict[str, Any]:

@@ -14,6 +14,34 @@ from ixbench.api.engine import Duration, OptionsModel, Size
 Text = Annotated[str, Field(min_length=1)]
 
 _MOUNT = re.compile(r"(?P<source>(?:~/|/)[^:]*)(:(?P<target>/[^:]*))?(:(?P<mode>ro|rw))?")
+_CDI = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+=[\w.:-]+")
+_LIMIT = re.compile(r"-1|\d+")
+LIMITS = (
+    *("core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice"),
+    *("nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"),
+)
+"""Names of limits, as docker and podman know them."""
+_OURS = "ixbench gives it, to find and remove the container"
+_WAITS = "ixbench waits for the container in the foreground"
+OWN_FLAGS = {
+    "--detach": _WAITS,
+    "--rm": "ixbench removes the container when it has ended",
+    "--restart": "an engine that ends must stay ended to be seen",
+    "--name": _OURS,
+    "--cidfile": _OURS,
+    "--stop-timeout": "the deployment's engine has a grace of its own",
+    "--tty": "the engine's log would hold what is meant for a terminal",
+    "--interactive": "there is no one to type",
+    "--network": "ixbench asks the engine over this machine's loopback",
+    "--net": "ixbench asks the engine over this machine's loopback",
+    "--publish": "the container has this machine's network",
+    "--publish-all": "the container has this machine's network",
+    "--entrypoint": "the key `entrypoint` and the deployment's `executable` say it",
+}
+"""Flags of `run` that extra_args must not hold, and why."""
+OWN_LETTERS = {"d": "--detach", "t": "--tty", "i": "--interactive", "p": "--publish", "P": "--publish-all"}
+_SWITCHES = "q"
+"""Other flags of one letter without a value, after which more letters may follow."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -52,6 +80,54 @@ def _check_variable(value: str) -> str:
     return value
 
 
+def _check_device(value: str) -> str:
+    if not value.startswith("/") and not _CDI.fullmatch(value):
+        raise ValueError(
+            f'{value!r} is no device; allowed: "/dev/NAME", "/dev/NAME:/dev/NAME", or VENDOR/CLASS=NAME for the tool to look up'
+        )
+    return value
+
+
+def _check_ulimits(value: dict[str, int | str | Literal[False]]) -> dict[str, int | str | Literal[False]]:
+    for name, limit in value.items():
+        if name not in LIMITS:
+            raise ValueError(f"{name!r} is no limit; allowed: {', '.join(LIMITS)}")
+        soft, _, hard = str(limit).partition(":")
+        numbers = [int(part) for part in (soft, hard or soft) if _LIMIT.fullmatch(part)]
+        if limit is not False and (len(numbers) < 2 or numbers[1] >= 0 > numbers[0] or (numbers[1] >= 0 and numbers[0] > numbers[1])):  # noqa: PLR2004 - soft and hard
+            raise ValueError(
+                f'{name} = {limit!r} is no limit; allowed: a whole number, -1 for none, "SOFT:HARD" with SOFT at most HARD, or false'
+            )
+    return value
+
+
+def _check_extra(value: list[str]) -> list[str]:
+    """Refuse what ixbench itself must decide, since it waits for the container in the foreground and finds and removes it afterwards."""
+    if value and not value[0].startswith("-"):
+        raise ValueError(f"begins with {value[0]!r}, which would be taken for the image; allowed: flags of `run`")
+    for text in value:
+        flag, reason = _flag(text)
+        if reason:
+            raise ValueError(f"{flag} is not for extra_args: {reason}")
+    return value
+
+
+def _flag(text: str) -> tuple[str, str]:
+    """Return a flag that an argument gives, and why it is refused; no reason for any other."""
+    if text.startswith("--"):
+        flag = text.partition("=")[0]
+        return flag, OWN_FLAGS.get(flag, "")
+    if not text.startswith("-"):
+        return "", ""
+    for letter in text[1:].partition("=")[0]:
+        if letter in OWN_LETTERS:
+            return f"-{letter}", OWN_FLAGS[OWN_LETTERS[letter]]
+        if letter not in _SWITCHES:
+            # What follows is its value.
+            break
+    return "", ""
+
+
 class ContainerOptions(OptionsModel):
     """Keys of `[runtime]` for docker and podman."""
 
@@ -74,18 +150,18 @@ class ContainerOptions(OptionsModel):
     """Capabilities to add."""
     security_opt: list[Text] = Field(default_factory=lambda: ["seccomp=unconfined"])
     """Security options."""
-    ulimits: dict[str, int | Text | Literal[False]] = Field(default_factory=dict)
+    ulimits: Annotated[dict[str, int | Text | Literal[False]], AfterValidator(_check_ulimits)] = Field(default_factory=dict)
     """Limits beside memlock = -1 and stack = 67108864, or in their place, for instance { nofile = "65535:65535" }; false leaves one out."""
     groups: list[Text] = Field(default_factory=list)
     """More groups, by name or number. Those that may use an AMD GPU are found and added."""
-    devices: list[Text] = Field(default_factory=list)
+    devices: list[Annotated[str, AfterValidator(_check_device)]] = Field(default_factory=list)
     """More devices, for instance ["/dev/infiniband"]. Those of the GPUs are added."""
     init: bool = True
     """Whether a small init runs beside the engine: as the first process of a container an engine would not heed TERM while it loads."""
     entrypoint: Literal["replace", "keep"] = "replace"
     """"replace" runs the engine's command in place of the image's entrypoint; "keep" hands the command to that entrypoint."""
-    extra_args: list[Text] = Field(default_factory=list)
-    """Further arguments of `run`, verbatim, before the image."""
+    extra_args: Annotated[list[Text], AfterValidator(_check_extra)] = Field(default_factory=list)
+    """Further arguments of `run`, verbatim, before the image. Those that ixbench itself decides are refused."""
 
 
 class PodmanOptions(ContainerOptions):

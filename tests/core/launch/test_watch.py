@@ -110,12 +110,13 @@ def test_a_stopped_server_is_seen(family):
     found = Workers.of([parent], [parent.pid], port)
     assert not found.server_is_stopped()
     assert found.server_cpu_s() > 0
+    assert found.server_waited_s() >= 0
     parent.suspend()
     end = time.monotonic() + 20
     while not found.server_is_stopped():
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert Workers().server_cpu_s() == 0
+    assert Workers().server_cpu_s() == Workers().server_waited_s() == 0
     assert not Workers().server_is_stopped()
 
 
@@ -341,6 +342,13 @@ async def test_an_engine_from_which_tokens_come_is_healthy(watching):
     assert await goes_on(made, flow=lambda: (3, 0.0))
 
 
+async def test_a_server_that_others_keep_from_running_is_only_late(watching, monkeypatch):
+    made, answers = watching
+    answers.health = None
+    monkeypatch.setattr(Workers, "server_waited_s", lambda _: time.monotonic())
+    assert await goes_on(made, flow=lambda: (3, 1e9))
+
+
 async def test_a_server_that_computes_gets_more_time(watching, monkeypatch):
     made, answers = watching
     answers.health = None
@@ -369,7 +377,7 @@ async def test_counters_that_move_with_every_step_tell_soon(watching, metrics, e
 
 async def test_a_step_that_takes_as_long_as_those_before_is_none(watching):
     made, _ = watching
-    made._longest_s = 20.0
+    made._longest_s = 20.0  # what an earlier point showed
     counters = Counters(metrics=STEPPING, generation_tokens=7.0, running=2.0)
     assert await goes_on(made, flow=lambda: (2, 1e9), counters=counters)
 

@@ -73,7 +73,7 @@ async def test_an_image_that_cannot_be_fetched(plan, tool, docker):
 @pytest.mark.parametrize(
     ("said", "cause"),
     [
-        (CommandOutput(code=None, stderr="No such file or directory"), "`docker` says: No such file or directory."),
+        (CommandOutput(code=None, stderr="it did not end within 60 s"), "`docker` says: it did not end within 60 s."),
         (CommandOutput(code=1, stderr="Cannot connect to the Docker daemon.\n"), "`docker` says: Cannot connect to the Docker daemon."),
         (CommandOutput(code=1), "`docker` says: nothing (exit code 1)."),
     ],
@@ -83,6 +83,47 @@ async def test_a_tool_that_does_not_work(plan, tool, docker, said, cause):
     assert found.code == "runtime_unavailable"
     assert found.cause.endswith(cause)
     assert "`docker ps`" in found.fix
+
+
+async def test_a_tool_that_is_not_installed(plan, tool, docker):
+    found = await failure(docker, plan(), tool(image_inspect=CommandOutput(code=None, stderr="No such file or directory")))
+    assert found.code == "runtime_unavailable"
+    assert found.cause == "Runtime docker needs the command `docker`, which this machine lacks."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Error: inspecting object: invalid reference format",
+        "Error response from daemon: invalid reference format: repository name must be lowercase",
+    ],
+)
+async def test_what_is_no_name_of_an_image(plan, tool, docker, said):
+    found = await failure(docker, plan(), tool(image_inspect=CommandOutput(code=1, stderr=said)))
+    assert (found.code, found.cause) == ("image_missing", "'acme/engine:1' is not the name of an image.")
+
+
+async def test_devices_that_this_machine_lacks(plan, tool, docker, tmp_path):
+    there = tmp_path / "there"
+    there.touch()
+    for devices in ([f"{there}", "/dev/no-such"], [f"/dev/no-such:{there}"]):
+        found = await failure(docker, plan(), tool(image_inspect=IMAGE), devices=devices)
+        assert (found.code, found.cause) == ("container-device-missing", "The container asks for /dev/no-such, which this machine lacks.")
+    assert "/dev/kfd" in (await failure(docker, plan(), tool(image_inspect=IMAGE), gpus="amd")).cause
+    assert await docker.look(plan(), ContainerOptions(devices=[str(there), "acme.com/gpu=all"], gpus="nvidia"), tool(image_inspect=IMAGE))
+
+
+def test_a_tool_that_starts_no_container_says_why(docker):
+    said = "docker: Error response from daemon: no such profile.\n\nSee 'docker run --help'"
+    found = docker.refused(125, f"some line\n{said}")
+    assert (found.code, found.cause) == (
+        "container_refused",
+        "docker started no container; it says: docker: Error response from daemon: no such profile.",
+    )
+    assert "[runtime]" in found.fix
+    assert "a last word" in docker.refused(125, "a last word").cause
+    assert "nothing" in docker.refused(125, "").cause
+    assert docker.refused(1, said) is None, "the engine itself ended so"
 
 
 async def test_files_that_this_machine_lacks(plan, tool, docker, tmp_path):
@@ -145,12 +186,38 @@ def test_defaults_of_the_two_tools():
         {"command": []},
         {"pull": "always"},
         {"ulimits": {"nofile": True}},
+        {"ulimits": {"nofiles": 1024}},
+        {"ulimits": {"nofile": "many"}},
+        {"ulimits": {"nofile": "4096:1024"}},
+        {"ulimits": {"nofile": "-1:1024"}},
+        {"devices": ["infiniband"]},
+        {"extra_args": ["stray"]},
+        {"extra_args": ["-d"]},
+        {"extra_args": ["-qd"]},
+        {"extra_args": ["--detach=true"]},
+        {"extra_args": ["--label", "a=b", "--name", "mine"]},
+        {"extra_args": ["--rm=false"]},
+        {"extra_args": ["--cidfile=/tmp/x"]},
+        {"extra_args": ["-it"]},
+        {"extra_args": ["--network=none"]},
         {"privileged": True},
     ],
 )
 def test_wrong_options_are_refused(wrong):
     with pytest.raises(ValidationError):
         ContainerOptions.model_validate_json(json.dumps(wrong), strict=True)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        {"ulimits": {"nofile": "1024:4096", "memlock": -1, "stack": False, "nproc": "4096:-1", "core": 0}},
+        {"extra_args": ["--label", "a=b", "-v", "/data:/data:ro", "-edish=1", "--pids-limit=-1"]},
+        {"devices": ["/dev/infiniband", "/dev/a:/dev/b:rwm", "nvidia.com/gpu=all"]},
+    ],
+)
+def test_right_options_are_taken(right):
+    assert ContainerOptions.model_validate_json(json.dumps(right), strict=True)
 
 
 def test_a_mount_in_its_forms():

@@ -88,6 +88,17 @@ class Runtime(ABC):
         del plan, process, place, ask
         return ()
 
+    def refused(self, code: int, said: str) -> Failure | None:
+        """Return why the started command did not start the process inside, where that is what happened; None = the process itself ended.
+
+        It is asked where no known line of the log tells why.
+
+        :param code: that the command ended with, negative for a signal.
+        :param said: its last lines.
+        """
+        del code, said
+        return None
+
     def cleanup(self, plan: LaunchPlan, place: Place) -> tuple[tuple[str, ...], ...]:
         """Return commands that remove what may be left of this start and nothing else.
 
