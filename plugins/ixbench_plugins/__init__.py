@@ -99,9 +99,9 @@ def ixbench_importers() -> Iterable[Importer]:
 @hookimpl
 def ixbench_reporters() -> Iterable[Deferred]:
     """Return the built-in reporters."""
-    from ixbench_plugins.reporters import REPORTERS
+    from ixbench_plugins.reporters import REPORTERS, REPORTERS_OF_TWO
 
-    return REPORTERS
+    return (*REPORTERS, *REPORTERS_OF_TWO)
 
 
 @hookimpl

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api._lazy import lazy
+from ixbench.frontier.area import AreaDifference
+from ixbench.frontier.comparable import work_of
+from ixbench.frontier.comparison import LadderComparison, RungComparison, RungSide
 from ixbench.frontier.cost import tokens_per_usd
 from ixbench.frontier.cost_table import CostTable, CostTier, build_cost_table
 from ixbench.frontier.curves import CurvePoint, LadderCurve
-from ixbench.frontier.format import Seconds, format_hourly, format_latency, format_rate, format_usd, pct_faster
+from ixbench.frontier.difference import RateDifference
+from ixbench.frontier.format import Seconds, format_change, format_hourly, format_latency, format_rate, format_usd, pct_faster
 from ixbench.frontier.ladder import BestLatency, Ladder, LadderContent, LadderRung, LeftOut, Peak, RungPoint, build_ladder
+from ixbench.frontier.points import session_of
 from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
 from ixbench.frontier.select import Curve, Selection, select
 from ixbench.frontier.task_cost import TaskCost, task_costs
@@ -35,6 +40,8 @@ from ixbench.model.result import (
 )
 from ixbench.model.run import Artifact, Interpolation, MetricNote, ReportSettings, RunView
 from ixbench.model.units import format_duration
+from ixbench.report.changes import SettingChange, changed_settings
+from ixbench.report.compare import ComparedSide, Comparison, compare_runs
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, OptionsModel, Size
@@ -42,10 +49,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accounting",
+    "AreaDifference",
     "Artifact",
     "Axis",
     "BestLatency",
     "ClientReport",
+    "ComparedSide",
+    "Comparison",
     "CostTable",
     "CostTier",
     "Curve",
@@ -63,6 +73,7 @@ __all__ = [
     "InputError",
     "Interpolation",
     "Ladder",
+    "LadderComparison",
     "LadderContent",
     "LadderCurve",
     "LadderRung",
@@ -76,21 +87,28 @@ __all__ = [
     "PointIdentity",
     "PointResult",
     "Quote",
+    "RateDifference",
     "Reason",
     "RefusedRow",
     "ReportSettings",
     "Reporter",
     "RunView",
+    "RungComparison",
     "RungPoint",
+    "RungSide",
     "Seconds",
     "Selection",
+    "SettingChange",
     "Size",
     "Sku",
     "TaskCost",
     "Verdict",
     "build_cost_table",
     "build_ladder",
+    "changed_settings",
+    "compare_runs",
     "did_you_mean",
+    "format_change",
     "format_duration",
     "format_hourly",
     "format_latency",
@@ -102,8 +120,10 @@ __all__ = [
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
     "select",
+    "session_of",
     "task_costs",
     "tokens_per_usd",
+    "work_of",
 ]
 
 __getattr__ = lazy(

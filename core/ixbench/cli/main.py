@@ -32,6 +32,7 @@ BUILT_IN = (
     "check",
     "schema",
     "report",
+    "compare",
     "import",
     "show",
     "bench",

@@ -56,7 +56,7 @@ def area_difference(a: LadderSide, b: LadderSide) -> AreaDifference | None:
                 draws[side] = _add(draws[side], read.draws, half)
     if not covered:
         return None
-    sure = [SureRead(value=area, draws=tuple(found or ())) for area, found in zip(areas, draws, strict=True)]
+    sure = [SureRead(value=area, draws=tuple(found or ()), kind=side.kind) for area, found, side in zip(areas, draws, (a, b), strict=True)]
     return AreaDifference(
         from_tok_s_user=low,
         to_tok_s_user=high,
@@ -78,7 +78,7 @@ def _pieces(a: LadderSide, b: LadderSide) -> Iterator[tuple[float, float]]:
 def _both(a: LadderSide, b: LadderSide, target: float) -> tuple[SureRead, SureRead] | None:
     """Return what both say at a speed; None where one says nothing, or some of its draws do not."""
     one, two = a.at(target), b.at(target)
-    if one is None or two is None or (a.drawn and not one.draws) or (b.drawn and not two.draws):
+    if one is None or two is None or (a.kind and not one.draws) or (b.kind and not two.draws):
         return None
     return one, two
 

@@ -39,7 +39,7 @@ class RungSide:
     nearest_tok_s_user: float | None
     """Where there is no rate: the speed of the nearest point, the fastest or the slowest."""
     runs: int
-    """Draws of whole runs behind the rate; 1 where there are none."""
+    """Repeats or replicas behind the rate; 1 for a single run."""
     reached: int
     """How many of them reach the rung."""
     draws: DrawKind | None
@@ -115,7 +115,7 @@ def _side(rung: LadderRung, read: SureRead | None, *, money: bool) -> RungSide:
     partly = max(rung.partly, key=lambda found: found.reached / found.runs, default=None)
     repeats = rung.repeats or partly
     low, high = (None, None) if read is None else read.within
-    drawn = read is not None and read.kind == "replicas"
+    drawn = read is not None and read.kind == "replicas" and bool(read.draws)
     return RungSide(
         status=rung.status,
         tok_s_gpu=rung.tok_s_gpu,

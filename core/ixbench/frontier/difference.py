@@ -57,7 +57,7 @@ def difference_of(a: SureRead | None, b: SureRead | None) -> RateDifference:
         margin = compare(b.draws, a.draws).margin
         told = abs(b.value - a.value) > margin
         verdict = "cannot be told apart" if not told else "faster" if share > 0 else "slower"
-        reason = "" if told else "the repeats scatter as much"
+        reason = "" if told else f"the {a.kind if a.kind == b.kind else 'runs'} scatter as much"
         width = margin / a.value
         return RateDifference(
             share=share, low_share=share - width, high_share=share + width, basis="repeats", verdict=verdict, reason=reason
@@ -69,6 +69,9 @@ def difference_of(a: SureRead | None, b: SureRead | None) -> RateDifference:
 
 
 def _runs(a: SureRead, b: SureRead) -> str:
+    missing = [side.kind for side in (a, b) if side.kind is not None and not side.draws]
+    if missing:
+        return f"not all {missing[0]} reach it"
     counts = [max(len(side.draws), 1) for side in (a, b)]
     if counts[0] == counts[1]:
         return "1 run each"

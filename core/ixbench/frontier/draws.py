@@ -1,11 +1,14 @@
 """How sure a read of a curve is: what other runs said of it, or else what varied within its one run.
 
-Repeats and replicas are draws of whole runs: they tell by how much another run would differ. The intervals of a single run know only what
-varied within it, so they can show that a difference means nothing, and never that it means something.
+Repeats and replicas are draws of whole runs: they tell by how much another run would differ. A repeat has a frontier of its own; the
+replicas of simulated points are averaged before any frontier is read, so what each of them adds to the read is told by leaving it out
+(jackknife). The intervals of a single run know only what varied within it: they can show that a difference means nothing, and never that it
+means something.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -46,25 +49,28 @@ class Draws:
 
     @cached_property
     def frontiers(self) -> tuple[Knots, ...]:
-        """The frontier of each draw; empty where there are fewer than two."""
+        """The frontier of each repeat, or of all replicas but one; empty where there are fewer than two."""
         if self.curve.repeats > 1:
             return self.curve.readable.frontiers
-        points = [self._replicas(member) for member in self.curve.rated]
+        points = [_replicas(member, self.axis) for member in self.curve.rated]
         count = min(map(len, points), default=0)
         if count < FEWEST or any(len(found) != count for found in points):
             return ()
-        return tuple(Knots.of([place for place in row if place is not None]) for row in zip(*points, strict=True))
-
-    def _replicas(self, member: RatedPoint) -> list[PlanePoint | None]:
-        read = member.run.read_replicas
-        if member.result.evidence != "simulated" or read is None:
-            return []
-        pairs = ((speed(metrics, self.axis), part(metrics, "throughput_tok_s_gpu", "total")) for metrics in read(member.result.id))
-        return [None if x is None or y is None else (x, y) for x, y in pairs]
+        return tuple(Knots.of([_mean_but(found, i) for found in points]) for i in range(count))
 
     def values(self, target: float) -> tuple[float, ...]:
-        """Return what each draw says at a speed; empty unless all of them say something."""
-        found = read_repeats(self.frontiers, target, mode=self.mode, range_policy=self.range_policy)
+        """Return what each draw says at a speed; empty unless the speed is reached by all of them.
+
+        Those of replicas are pseudo-values: n x the read of all less (n - 1) x that of all but one. They scatter as the read does.
+        """
+        found = self._read(self.frontiers, target)
+        if not found or self.curve.repeats > 1:
+            return found
+        whole, count = self._read(self.curve.readable.frontiers, target), len(found)
+        return tuple(count * whole[0] - (count - 1) * value for value in found) if whole else ()
+
+    def _read(self, frontiers: Sequence[Knots], target: float) -> tuple[float, ...]:
+        found = read_repeats(frontiers, target, mode=self.mode, range_policy=self.range_policy)
         return found.values if found.runs and found.reached == found.runs else ()
 
     def within(self, target: float, evidence: Sequence[str]) -> OpenBounds:
@@ -96,6 +102,27 @@ class Draws:
         if x is None or y is None or min(*x, *y) <= 0:
             return None
         return (x[0], y[0]), (x[1], y[1])
+
+
+def _replicas(member: RatedPoint, axis: str) -> list[PlanePoint]:
+    """Return the speed and the rate of each replica of a point; empty where one of them has none, or there are none."""
+    read = member.run.read_replicas
+    if member.result.evidence != "simulated" or read is None:
+        return []
+    found: list[PlanePoint] = []
+    for metrics in read(member.result.id):
+        x, y = speed(metrics, axis), part(metrics, "throughput_tok_s_gpu", "total")
+        if x is None or y is None:
+            return []
+        found.append((x, y))
+    return found
+
+
+def _mean_but(points: Sequence[PlanePoint], left_out: int) -> PlanePoint:
+    """Return the geometric mean of all replicas but one, as the point itself is that of all."""
+    others = [place for i, place in enumerate(points) if i != left_out]
+    x, y = (math.exp(math.fsum(map(math.log, values)) / len(others)) for values in zip(*others, strict=True))
+    return x, y
 
 
 def _as_is(member: RatedPoint) -> tuple[PlanePoint, PlanePoint]:

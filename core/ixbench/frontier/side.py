@@ -22,9 +22,9 @@ class SureRead:
     value: float
     """In tok/s/GPU."""
     draws: tuple[float, ...] = ()
-    """What each repeat or replica says; empty where there are fewer than two, or one of them says nothing."""
+    """What each repeat or replica says; empty where there are fewer than two, or one of them does not reach the speed."""
     kind: DrawKind | None = None
-    """What the draws are."""
+    """What the draws are, or would be."""
     within: OpenBounds = OPEN
     """Between which rates it may lie as far as a single run can tell; open where there are draws."""
 
@@ -44,10 +44,10 @@ class LadderSide:
         }
 
     @property
-    def drawn(self) -> bool:
-        """Whether every curve with points was drawn several times."""
-        found = [draws for draws in self.draws.values() if draws.curve.rated]
-        return bool(found) and all(draws.kind is not None for draws in found)
+    def kind(self) -> DrawKind | None:
+        """What the draws of all its curves are; None unless every curve with points was drawn several times in one way."""
+        kinds = {draws.kind for draws in self.draws.values() if draws.curve.rated}
+        return kinds.pop() if len(kinds) == 1 else None
 
     @cached_property
     def breaks(self) -> tuple[float, ...]:
@@ -77,11 +77,10 @@ class LadderSide:
         if rung.tok_s_gpu is None or rung.curve is None:
             return None
         sure = self._sure(rung.curve, rung.target, rung.tok_s_gpu)
-        if sure.draws:
+        if sure.kind is not None:
             return sure
         return SureRead(value=sure.value, within=self.draws[rung.curve].within(rung.target, rung.points))
 
     def _sure(self, key: str, target: float, value: float) -> SureRead:
         draws = self.draws[key]
-        values = draws.values(target)
-        return SureRead(value=value, draws=values, kind=draws.kind if values else None)
+        return SureRead(value=value, draws=draws.values(target), kind=draws.kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ixbench.frontier.curves import LadderCurve
     from ixbench.frontier.ladder_values import Ladder
+    from ixbench.model.result import PointResult
     from ixbench.model.run import RunView
 
 
@@ -41,6 +43,8 @@ class ComparedSide:
     """Operating points that count, repeats not counted."""
     repeats: int
     """How often each of them was to be measured."""
+    replicas: int | None
+    """Of simulated points: the fewest replicas that one is the mean of; null where none is."""
     not_counted: int
     """Points that are invalid, failed or not finished."""
 
@@ -160,8 +164,15 @@ def _side(view: RunView, ladder: Ladder) -> ComparedSide:
         engines=ladder.engines,
         configs=ladder.configs,
         repeats=ladder.repeats,
+        replicas=min((count for point in view.points if (count := _replicas(point)) is not None), default=None),
         not_counted=sum(not point.usable for point in view.points) + len(view.missing),
     )
+
+
+def _replicas(point: PointResult) -> int | None:
+    simulation = point.provenance.get("simulation")
+    count = simulation.get("replicas") if isinstance(simulation, Mapping) else None
+    return count if isinstance(count, int) else None
 
 
 def _pairs(a: Ladder, b: Ladder) -> tuple[dict[str, tuple[LadderCurve, LadderCurve]], tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -194,8 +205,7 @@ def _notes(views: tuple[RunView, RunView], ladders: tuple[Ladder, Ladder], found
     a, b = views
     if not any(rung.difference.share is not None for rung in found.rungs):
         yield "At no rung do both sides have a value; other rungs may have one (--set rungs=20,40,60)."
-    bases = {rung.difference.basis for rung in found.rungs if rung.difference.share is not None}
-    if bases - {"repeats"}:
+    if any(rung.difference.share is not None and None in (rung.a.draws, rung.b.draws) for rung in found.rungs):
         yield (
             "At least one side was measured once: what another run would change is not known, so nothing is called faster or slower there. "
             "[run] repeats = 3 in the campaign tells."

@@ -328,7 +328,8 @@ def _labelled(rungs: Sequence[LadderRung], picture: Picture, x: Scale) -> set[fl
     taken: list[tuple[float, float]] = []
     kept: set[float] = set()
     for rung in sorted(rungs, key=lambda rung: (rung.target != primary, rung.target)):
-        half = _CHARACTER * max(len(_value(rung, picture)), len(f"{rung.target:g}")) / 2 + 3
+        value = _value(rung, picture)
+        half = _CHARACTER * max(len(value) + value.count("%"), len(f"at {rung.target:g}")) / 2 + 3  # a percent sign is wide
         start, end = x.at(rung.target) - half, x.at(rung.target) + half
         if all(end <= other_start or start >= other_end for other_start, other_end in taken):
             taken.append((start, end))
