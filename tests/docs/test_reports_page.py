@@ -18,7 +18,9 @@ TEXT = (Path(__file__).resolve().parents[2] / "docs" / "reports.md").read_text(e
 def test_every_reporter_stands_there_with_its_files():
     run = sample_run(sample_point("vllm-c8", speed_tok_s_user=50, rate_tok_s_gpu=5000))
     two = {"compare": [run, replace(run, id="another")]}
-    made = {one.name: ", ".join(file.name for file in one.render(two.get(one.name, [run]), one.Options())) for one in load_host().reporters()}
+    made = {
+        one.name: ", ".join(file.name for file in one.render(two.get(one.name, [run]), one.Options())) for one in load_host().reporters()
+    }
     assert dict(re.findall(r"^\| `(\w+)` \| (\w+\.\w+(?:, \w+\.\w+)*) \|", TEXT, re.MULTILINE)) == made
 
 
