@@ -2,8 +2,8 @@
 
 python tests/perf/soak.py [--tools FOLDER] [--minutes 15] [--chunks-per-s 20000]
 
-An open loop of 500-token answers at 50 tokens/s each against sse_server.c of FOLDER (without it, tools/wire of the folder `shared` beside the
-checkout), the server on a core of its own where there are two. Prints the client's memory by tenths of the run, its CPU per chunk, how late
+An open loop of 500-token answers at 50 tokens/s each against sse_server.c of FOLDER (without it, tools/wire of the folder `shared`
+beside the checkout), the server on a core of its own where there are two. Prints the client's memory by tenths of the run, its CPU per chunk, how late
 requests were sent, and the verdict.
 """
 
