@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ixbench.frontier.select import is_speculative
@@ -46,7 +47,8 @@ def comparison_mismatches(a: RunView, b: RunView) -> tuple[Fault, ...]:
 
     More must match than on a ladder, where it makes curves: hardware, precision, evidence and origin. Prices need not: rates have none.
     """
-    return _differing((a, b), lambda run: (*_facts(run), *_side_facts(run)), _COMPARISON)
+    found = _differing((replace(a, id="A"), replace(b, id="B")), lambda run: (*_facts(run), *_side_facts(run)), "")
+    return (*found[:-1], replace(found[-1], advice=_COMPARISON)) if found else ()
 
 
 def same_prices(a: RunView, b: RunView) -> bool:

@@ -72,10 +72,8 @@ def _runs(a: SureRead, b: SureRead) -> str:
     missing = [side.kind for side in (a, b) if side.kind is not None and not side.draws]
     if missing:
         return f"not all {missing[0]} reach it"
-    counts = [max(len(side.draws), 1) for side in (a, b)]
-    if counts[0] == counts[1]:
-        return "1 run each"
-    return " and ".join(f"{count} run{'' if count == 1 else 's'}" for count in counts)
+    counts = [f"{len(side.draws)} {side.kind}" if side.draws else "1 run" for side in (a, b)]
+    return "1 run each" if counts[0] == counts[1] else " and ".join(counts)
 
 
 def _beyond(found: RateDifference) -> str:

@@ -25,9 +25,9 @@ from ixbench_plugins.reporters.text import MISSING
 from ixbench_plugins.reporters.words import SIMULATED, simulated_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from ixbench.api.report import ComparedSide, Comparison, LadderComparison, RungComparison, RunView
+    from ixbench.api.report import ComparedSide, Comparison, Ladder, LadderComparison, RungComparison, RunView
     from ixbench_plugins.reporters.page.chart import Chart, LegendEntry
 
 MISMATCH = "MISMATCH"
@@ -46,7 +46,7 @@ _AREA = (
     "included; divided by these speeds it is the mean rate."
 )
 RUNG_HEADERS = ("Speed per user", "A tok/s/GPU", "B tok/s/GPU", "Difference", "95 % interval", "Verdict", "Served by", "Remarks")
-AREA_HEADERS = ("Compared", "Speeds per user", "A mean tok/s/GPU", "B mean tok/s/GPU", "Difference", "95 % interval", "Verdict", "Remarks")
+AREA_HEADERS = ("Compared", "Speeds per user", "A mean", "B mean", "Difference", "95 % interval", "Verdict", "Remarks")
 COST_HEADERS = ("Speed per user", "A $/1M total", "B $/1M total", "Difference")
 POINT_HEADERS = ("Side", "Point", "Curve", "Load", "tok/s/user", "tok/s/GPU", "TTFT p50", "TPOT p50", "Place", "Verdict")
 SETTING_HEADERS = ("Where", "Setting", "A", "B")
@@ -99,7 +99,9 @@ def page_of(a: RunView, b: RunView, found: Comparison, title: str | None) -> Com
     marks = (*marks_of(points), *((MISMATCH,) if found.mismatches else ()))
     marked = f" ({', '.join(marks)})" if marks else ""
     heading = title or (a.title if a.title == b.title else f"{a.title} and {b.title}")
-    picture = _picture(views, found)
+    ladders = [build_ladder([view], allow_mismatch=True) for view in views]
+    picture = _picture(views, ladders, found)
+    names = _names(ladders)
     versions = dict.fromkeys(view.versions["ixbench"] for view in views if "ixbench" in view.versions)
     return ComparePage(
         anchor="c",
@@ -119,12 +121,12 @@ def page_of(a: RunView, b: RunView, found: Comparison, title: str | None) -> Com
         points=_points(picture, views, marked),
         rungs=_rungs(found.ladder, f"B compared with A, rung by rung{marked}"),
         rung_notes=tuple(_rung_notes(found)),
-        area=_areas(found, marked),
+        area=_areas(found, names, marked),
         area_note=_AREA,
         costs=_costs(found, marked),
         cost_note=f"Dollars are those of the tier {found.tier}, on all tokens, input and output together." if found.tier else "",
-        curves=tuple(_rungs(curve, f"{curve.name}{marked}") for curve in found.curves),
-        curve_notes=tuple(_curve_notes(found)),
+        curves=tuple(_rungs(curve, f"{names.get(curve.name, curve.name)}{marked}") for curve in found.curves),
+        curve_notes=tuple(_curve_notes(found, names)),
         settings=_settings(found, marked),
         notes=found.notes,
         made_with=f"ixbench {', '.join(versions)}" if versions else "ixbench",
@@ -212,15 +214,15 @@ def _rung_notes(found: Comparison) -> Iterator[str]:
         yield WITHIN
 
 
-def _areas(found: Comparison, marked: str) -> Table | None:
+def _areas(found: Comparison, names: Mapping[str, str], marked: str) -> Table | None:
     rows = []
     for pair in (found.ladder, *found.curves):
         if (area := pair.area) is not None:
             gap = area.to_tok_s_user - area.from_tok_s_user - area.covered_tok_s_user
-            gaps = f", {format_rate(area.covered_tok_s_user)} of them" if gap > 1e-6 * area.to_tok_s_user else ""
+            gaps = f", {format_rate(area.covered_tok_s_user)} in all" if gap > 1e-6 * area.to_tok_s_user else ""
             rows.append(
                 (
-                    "the whole ladder" if pair is found.ladder else pair.name,
+                    "the whole ladder" if pair is found.ladder else names.get(pair.name, pair.name),
                     f"{format_rate(area.from_tok_s_user)} to {format_rate(area.to_tok_s_user)}{gaps}",
                     format_rate(area.a_mean_tok_s_gpu),
                     format_rate(area.b_mean_tok_s_gpu),
@@ -253,11 +255,11 @@ def _cheaper(rung: RungComparison) -> str:
     return format_change(None if a is None or b is None else b / a - 1)
 
 
-def _curve_notes(found: Comparison) -> Iterator[str]:
+def _curve_notes(found: Comparison, names: Mapping[str, str]) -> Iterator[str]:
     shared = bool(found.curves) or not (found.only_a or found.only_b)
     for name, keys in (("A", found.only_a), ("B", found.only_b)):
         if keys:
-            yield f"Only {name} has: {'; '.join(keys)}."
+            yield f"Only {name} has: {'; '.join(names.get(key, key) for key in keys)}."
     if not shared:
         yield "The two share no curve, so their ladders are compared: the best curve of each at every speed."
 
@@ -272,9 +274,17 @@ def _settings(found: Comparison, marked: str) -> Table | None:
     return Table(caption=f"Settings that differ{marked}", headers=SETTING_HEADERS, rows=rows)
 
 
-def _picture(views: Sequence[RunView], found: Comparison) -> Picture:
+def _names(ladders: Sequence[Ladder]) -> dict[str, str]:
+    """Return a name for each curve by its key, A's where both have it; none for those that would share one."""
+    found: dict[str, str] = {}
+    for ladder in reversed(ladders):
+        found |= zip((curve.key for curve in ladder.curves), curve_labels(ladder.curves), strict=True)
+    names = list(found.values())
+    return {key: name for key, name in found.items() if names.count(name) == 1}
+
+
+def _picture(views: Sequence[RunView], ladders: Sequence[Ladder], found: Comparison) -> Picture:
     """Return the curves of both sides, those of A first."""
-    ladders = [build_ladder([view], allow_mismatch=True) for view in views]
     curves = [curve for ladder in ladders for curve in ladder.curves]
     labels = [f"{name}: {label}" for name, ladder in zip("AB", ladders, strict=True) for label in curve_labels(ladder.curves)]
     drawn = tuple(
