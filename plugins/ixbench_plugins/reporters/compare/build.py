@@ -235,7 +235,11 @@ def _areas(found: Comparison, names: Mapping[str, str], marked: str) -> Table | 
     if not rows:
         return None
     return Table(
-        caption=f"Area under the frontier{marked}", headers=AREA_HEADERS, rows=tuple(rows), right=frozenset({2, 3, 4, 5}), verdicts=6
+        caption=f"Area under the frontier, as mean tok/s/GPU{marked}",
+        headers=AREA_HEADERS,
+        rows=tuple(rows),
+        right=frozenset({2, 3, 4, 5}),
+        verdicts=6,
     )
 
 

@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
     from ixbench.api.report import Comparison, RateDifference, RungComparison, RungSide
 
-_MISSES = {
-    "unreachable": "unreachable",
-    "below_range": "below range",
-    "no_points": "no points",
-    "no_curve": "no curve",
-}
-_NEAREST = {"unreachable": "fastest point", "below_range": "slowest point"}
+_ENDS = {"unreachable": "reaches {} tok/s/user at most", "below_range": "begins at {} tok/s/user"}
 
 
 def interval(found: RateDifference) -> str:
@@ -44,22 +38,21 @@ def engines(rung: RungComparison) -> str:
 
 
 def remark(rung: RungComparison) -> str:
-    """Return why a verdict is no clearer, why a side has no value, and how many runs are behind each."""
-    found = list(_misses(rung)) or ([rung.difference.reason] if rung.difference.reason else [])
-    if rung.difference.basis == "repeats":
-        counts = [f"{side.runs} {side.draws or 'runs'}" for side in (rung.a, rung.b)]
-        found.append(counts[0] if counts[0] == counts[1] else f"{counts[0]} | {counts[1]}")
-    return "; ".join(found) or MISSING
+    """Return why a verdict is no clearer, or why a side has no value."""
+    return "; ".join(_misses(rung)) or rung.difference.reason or MISSING
 
 
 def _misses(rung: RungComparison) -> Iterator[str]:
     for name, side in (("A", rung.a), ("B", rung.b)):
         if side.tok_s_gpu is None:
-            nearest = (
-                "" if side.nearest_tok_s_user is None else f", {_NEAREST[side.status]} {format_rate(side.nearest_tok_s_user)} tok/s/user"
-            )
-            partly = f", reached in {side.reached} of {side.runs} repeats" if side.reached else ""
-            yield f"{name} {_MISSES.get(side.status, side.status)}{nearest}{partly}"
+            partly = f", and this rung in {side.reached} of {side.runs} repeats" if side.reached else ""
+            yield f"{name} {_end(side)}{partly}"
+
+
+def _end(side: RungSide) -> str:
+    if side.nearest_tok_s_user is None or side.status not in _ENDS:
+        return "has no point with a speed and a rate per GPU"
+    return _ENDS[side.status].format(format_rate(side.nearest_tok_s_user))
 
 
 def answer(found: Comparison) -> str:

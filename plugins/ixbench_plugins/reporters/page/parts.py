@@ -21,7 +21,7 @@ class Table:
     marked: int | None = None
     """The row that the page is about."""
     verdicts: int | None = None
-    """The column of a comparison's verdicts: never broken, and those that say something in colour."""
+    """The column of a comparison's verdicts: never narrow, and those that say something in colour."""
     anchors: tuple[str, ...] = ()
     """Where rows can be linked to, one each; empty = nowhere."""
 
