@@ -103,6 +103,20 @@ def _prices(run: RunView) -> Iterator[tuple[str, object]]:
         yield f"price of {quote.sku} ({quote.label})", quote.usd_per_gpu_hour
 
 
+def work_of(run: RunView, point: PointResult) -> tuple[tuple[str, str], ...]:
+    """Return what a point must share with another one to have done the same work, by name and as text: many runs are parted by it.
+
+    Other than `mismatches` it knows neither ixbench's version, which changes over time, nor prices, which are no work.
+    """
+    facts: list[tuple[str, object]] = [(name, getattr(point.identity, field)) for field, name in IDENTITY.items()]
+    model, workload = run.campaign.get("model"), run.campaign.get("workload")
+    if isinstance(model, Mapping):
+        facts += [(key, model[key]) for key in WEIGHTS if model.get(key) is not None]
+    if isinstance(workload, Mapping):
+        facts += [(str(key), value) for key, value in sorted(workload.items()) if key not in AMOUNT_ONLY]
+    return tuple((name, str(value)) for name, value in facts if value is not None)
+
+
 def _facts(run: RunView) -> Iterator[tuple[str, object]]:
     """Yield what must be equal; what a run does not tell (an import knows no campaign) is not compared."""
     seen: set[tuple[str, object]] = set()

@@ -43,10 +43,7 @@ class RatedPoint:
     @property
     def session(self) -> tuple[str, str, int, str]:
         """The run that measured it, in an order in which the newest is the largest: date, start, digits of its number, id or number."""
-        source = import_source(self.result) if self.result.origin == "imported" else None
-        if source is None:
-            return self.run.started[:10], self.run.started, 0, self.run.id
-        return source.date, source.started, len(source.run_id), source.run_id  # of two numbers the longer is the larger
+        return session_of(self.run, self.result)
 
     @property
     def quotes(self) -> tuple[Quote, ...]:
@@ -62,6 +59,14 @@ class RatedPoint:
     def operating_point(self) -> str:
         """Its id on the ladder without the number of its repeat."""
         return self.id.removesuffix(repeat_suffix(self.repeat))
+
+
+def session_of(run: RunView, point: PointResult) -> tuple[str, str, int, str]:
+    """Return the run that measured a point, as `RatedPoint.session` has it; its date is empty where an imported point tells none."""
+    source = import_source(point) if point.origin == "imported" else None
+    if source is None:
+        return run.started[:10], run.started, 0, run.id
+    return source.date, source.started, len(source.run_id), source.run_id  # of two numbers the longer is the larger
 
 
 def part(metrics: Metrics, name: str, key: str) -> float | None:

@@ -1,0 +1,141 @@
+"""What leaderboard.json holds; the page and the Markdown are made of it too."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ixbench.api.report import Interpolation  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema
+from ixbench_plugins.reporters.page.picture import Style  # noqa: TC001 - as above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What the ladder of one model on one SKU says at the rung at one date."""
+
+    status: str
+    """exact, interpolated, meets_slo (these have values), below_range, unreachable, no_points, no_curve."""
+    tok_s_gpu: float | None
+    """All tokens per second and GPU; null where the rung is not reached."""
+    usd_per_mtok: float | None
+    """USD per million tokens of all kinds at the book's price; null without one."""
+    engine: str | None
+    precision: str | None
+    curve: str | None
+    """Key of the curve that wins."""
+    date: str | None
+    """ISO date of the newest point that the value rests on; null where no point tells one."""
+    points: tuple[str, ...]
+    """`run/point` of each of them."""
+    repeats: int | None
+    """Of how many repeats the value is the mean."""
+    half_width_tok_s_gpu: float | None
+    """Half of its 95 % interval; null with a single run."""
+    runner_up: str | None
+    """Engine of the next best curve, where repeats cannot tell the two apart."""
+    fastest_tok_s_user: float | None
+    """Fastest speed that any point reaches."""
+    slowest_tok_s_user: float | None
+    """Slowest speed at which a frontier begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What became of it since."""
+
+    kind: str
+    """same (rests on the same points), changed, new (nothing was measured then), gained (the rung was not reached then), lost (it is no
+    longer), unknown (some points tell no date), none (never reached)."""
+    before: Reading | None
+    """What was known then; null where nothing was."""
+    share: float | None
+    """Difference as a share of the rate then; null unless both have one."""
+    took_over: bool
+    """Whether another engine wins now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One model on one SKU."""
+
+    model: str
+    sku: str
+    reading: Reading
+    change: Change
+    engines: int
+    """How many engines compete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One engine with one model on one SKU, ranked among all of that model."""
+
+    model: str
+    sku: str
+    reading: Reading
+    change: Change
+    fastest: int | None
+    """Rank by tok/s/GPU, from 1, equal values sharing one; null where the rung is not reached."""
+    cheapest: int | None
+    """Rank by USD per million tokens; null without a price too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """All models and SKUs under one kind of work. Measured, imported and simulated numbers never share one."""
+
+    work: str
+    style: Style
+    rung: float
+    """Target speed in tok/s/user."""
+    axis: str
+    """Percentile of TPOT behind it."""
+    interpolation: Interpolation
+    range: str
+    policy: str
+    scope: str | tuple[str, ...]
+    models: tuple[str, ...]
+    skus: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    """The pairs that there are, by model and SKU."""
+    entries: tuple[Entry, ...]
+    """By model, then by rank of rate."""
+    points: int
+    """Usable points that count by their date."""
+    left_out: int
+    """Invalid and failed points among them, which never count."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A folder or file that could not be read."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaderboard:
+    """The whole report."""
+
+    title: str
+    as_of: str | None
+    """ISO date up to which points count: the newest of them unless another was asked for; null where none tells a date."""
+    days: int
+    before: str | None
+    """ISO date with which it is compared."""
+    book: str | None
+    """Price book of all costs; null where no run has a price."""
+    tier: str | None
+    """Id of the price tier."""
+    tier_label: str | None
+    runs: int
+    boards: tuple[Board, ...]
+    unread: tuple[Unread, ...]
+    notes: tuple[str, ...]
+    made_with: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of leaderboard.json, in full precision."""
+        return asdict(self)

@@ -1,0 +1,219 @@
+"""A leaderboard in words: cells, ranks, and what changed; the page and the Markdown print the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ixbench.api.report import format_change, format_rate, format_usd
+from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE
+from ixbench_plugins.reporters.page.names import engine_name
+from ixbench_plugins.reporters.page.parts import Table
+from ixbench_plugins.reporters.text import MISSING
+from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Entry, Leaderboard, Reading
+
+NOTES = {"imported": IMPORTED_NOTE, "simulated": SIMULATED_NOTE}
+"""What must be said before such numbers."""
+_MARKS = {"imported": IMPORTED, "simulated": SIMULATED}
+_MISSES = {
+    "unreachable": "unreachable",
+    "below_range": "below range",
+    "no_points": "no valid point",
+    "no_curve": "no valid point",
+}
+RANK_HEADERS = ("Rank", "SKU", "Engine", "tok/s/GPU", "$/1M total", "Since", "Measured")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellWords:
+    """A cell in words; what there is nothing to say of is empty."""
+
+    value: str
+    """The rate, or why there is none."""
+    reached: bool
+    best: bool
+    """Whether no SKU has a higher rate with this model."""
+    engine: str
+    cost: str
+    change: str
+    direction: str
+    """"up", "down" or empty."""
+    detail: str
+
+    @property
+    def line(self) -> str:
+        """The cell on one line."""
+        return ", ".join(filter(None, (self.value, self.engine, self.cost, self.change)))
+
+
+def marks(board: Board) -> tuple[str, ...]:
+    """Return what the numbers of a board are beside measured."""
+    return (_MARKS[board.style],) if board.style in _MARKS else ()
+
+
+def heading(board: Board) -> str:
+    """Return the name of a board."""
+    return f"{board.work} at {board.rung:g} tok/s/user ({board.axis})"
+
+
+def subtitle(found: Leaderboard) -> str:
+    """Return what the whole rests on."""
+    runs = "1 run" if found.runs == 1 else f"{found.runs} runs"
+    if found.as_of is None:
+        return f"{runs}, no dates"
+    return f"{runs}, as of {found.as_of}, compared with {found.before} ({found.days} day{'s' if found.days != 1 else ''} before)"
+
+
+def grid(board: Board) -> list[tuple[str, list[CellWords | None]]]:
+    """Return the cells of each model, one a SKU; None where nothing was run."""
+    cells = {(cell.model, cell.sku): cell for cell in board.cells}
+    rows = []
+    for model in board.models:
+        mine = [cells.get((model, sku)) for sku in board.skus]
+        best = max((cell.reading.tok_s_gpu or 0.0 for cell in mine if cell is not None), default=0.0)
+        rows.append((model, [None if cell is None else _cell(cell, best if len(board.skus) > 1 else None) for cell in mine]))
+    return rows
+
+
+def _cell(cell: Cell, best: float | None) -> CellWords:
+    reading, change = cell.reading, cell.change
+    engine = _engine(reading) if reading.tok_s_gpu is not None else ""
+    if reading.runner_up is not None:
+        engine += f", not told apart from {engine_name(reading.runner_up)}"
+    return CellWords(
+        value=rate(reading),
+        reached=reading.tok_s_gpu is not None,
+        best=best is not None and reading.tok_s_gpu == best,
+        engine=engine,
+        cost=f"{format_usd(reading.usd_per_mtok)} /1M" if reading.usd_per_mtok is not None else "",
+        change=since(change),
+        direction=direction(change),
+        detail=detail(reading),
+    )
+
+
+def rate(reading: Reading) -> str:
+    """Return the rate, or why there is none."""
+    if reading.tok_s_gpu is None:
+        ends = {"unreachable": ("fastest", reading.fastest_tok_s_user), "below_range": ("slowest", reading.slowest_tok_s_user)}
+        which, speed = ends.get(reading.status, ("", None))
+        return _MISSES.get(reading.status, reading.status) + (f", {which} {format_rate(speed)} tok/s/user" if speed is not None else "")
+    half = reading.half_width_tok_s_gpu
+    return format_rate(reading.tok_s_gpu) + (f" +- {format_rate(half)}" if half is not None else "")
+
+
+def since(change: Change) -> str:
+    """Return what became of it since."""
+    before = change.before
+    if change.kind in {"new", "unknown", "none"} or before is None:
+        return {"new": "new", "unknown": "undated"}.get(change.kind, "")
+    if change.kind == "lost":
+        return f"was {format_rate(before.tok_s_gpu)} with {_engine(before)}"
+    if change.kind == "gained":
+        return f"was {_MISSES.get(before.status, before.status)}"
+    if change.kind == "same":
+        return "unchanged"
+    return format_change(change.share) + (f", was {_engine(before)}" if change.took_over else "")
+
+
+def direction(change: Change) -> str:
+    """Return which way the rate went; empty where it did not, or that cannot be told."""
+    if change.kind in {"gained", "lost"}:
+        return "up" if change.kind == "gained" else "down"
+    return "" if not change.share else "up" if change.share > 0 else "down"
+
+
+def detail(reading: Reading) -> str:
+    """Return what a value rests on."""
+    points = ", ".join(reading.points)
+    words = (reading.status.replace("_", " ") if reading.tok_s_gpu is not None else "", reading.date or "", points)
+    return ", ".join(filter(None, words))
+
+
+def answer(board: Board) -> str:
+    """Return who is ahead, one sentence a model, for the first few models."""
+    said = []
+    for model in board.models[:3]:
+        entries = [entry for entry in board.entries if entry.model == model]
+        fastest = next((entry for entry in entries if entry.fastest == 1), None)
+        cheapest = next((entry for entry in entries if entry.cheapest == 1), None)
+        if fastest is None:
+            said.append(f"{model}: no SKU reaches {board.rung:g} tok/s/user.")
+            continue
+        words = f"{model}: {format_rate(fastest.reading.tok_s_gpu)} tok/s/GPU on {_place(fastest)}"
+        if cheapest is not None and cheapest is fastest:
+            words += f", also the cheapest at {format_usd(cheapest.reading.usd_per_mtok)} per million tokens"
+        elif cheapest is not None:
+            words += f"; cheapest on {_place(cheapest)}, {format_usd(cheapest.reading.usd_per_mtok)} per million tokens"
+        said.append(f"{words}.")
+    return " ".join((*said, *([f"{len(board.models) - 3} more models below."] if len(board.models) > 3 else [])))  # noqa: PLR2004 - as above
+
+
+def rankings(board: Board) -> list[tuple[str, list[Table]]]:
+    """Return for each model its fastest and its cheapest, as tables."""
+    mark = f", {marks(board)[0]}" if marks(board) else ""
+    found = []
+    for model in board.models:
+        mine = [entry for entry in board.entries if entry.model == model]
+        by_cost = sorted((entry for entry in mine if entry.cheapest is not None), key=lambda entry: (entry.cheapest or 0, entry.sku))
+        tables = [_table(f"Fastest: {model} by tok/s/GPU{mark}", [(entry.fastest, entry) for entry in mine])]
+        if by_cost:
+            tables.append(_table(f"Cheapest: {model} by $ per million tokens{mark}", [(entry.cheapest, entry) for entry in by_cost]))
+        found.append((model, tables))
+    return found
+
+
+def _table(caption: str, rows: Sequence[tuple[int | None, Entry]]) -> Table:
+    return Table(
+        caption=caption,
+        headers=RANK_HEADERS,
+        rows=tuple(
+            (
+                MISSING if rank is None else str(rank),
+                entry.sku,
+                _engine(entry.reading),
+                rate(entry.reading),
+                format_usd(entry.reading.usd_per_mtok),
+                since(entry.change) or MISSING,
+                entry.reading.date or MISSING,
+            )
+            for rank, entry in rows
+        ),
+        right=frozenset({0, 3, 4}),
+    )
+
+
+def reading_notes(board: Board) -> list[str]:
+    """Return how to read a board."""
+    scope = board.scope if isinstance(board.scope, str) else ", ".join(board.scope)
+    left = f"; {board.left_out} invalid or failed left out" if board.left_out else ""
+    speed = f"at {board.rung:g} tok/s/user, which is 1 / the {board.axis} of TPOT"
+    return [
+        f"tok/s/GPU: all tokens, input with cached input plus output, per second and GPU, {speed}.",
+        f"Read by {board.interpolation}, {board.range}, {board.policy}; scope {scope}.",
+        "Of each curve only its latest date counts. A cell is won by the engine with the best curve there.",
+        f"{board.points} point{'' if board.points == 1 else 's'} counted{left}.",
+        *board.notes,
+    ]
+
+
+def costs_note(found: Leaderboard) -> str:
+    """Return at which prices costs are; empty where there are none."""
+    if found.book is None or found.tier_label is None:
+        return ""
+    book = "the user's own prices" if found.book == "custom" else f"price book {found.book}"
+    return f"Costs: USD per million tokens of all kinds at {book}, {found.tier_label}."
+
+
+def _place(entry: Entry) -> str:
+    return f"{entry.sku} with {_engine(entry.reading)}"
+
+
+def _engine(reading: Reading) -> str:
+    name = engine_name(reading.engine or MISSING)
+    return f"{name} {reading.precision}" if reading.precision else name
