@@ -73,9 +73,10 @@ class Collection(Generic[T]):
             try:
                 with redirect_stdout(sys.stderr):
                     item: Any = entry.item.load()
-                fault = _fault(self.kind, item) or _other_name(self.kind, item, entry.name)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is that plugin's failure
-                fault = f"{self.kind.noun} {entry.name!r}: {describe(error)}"
+                failures.append(failure(entry.source, self.kind.hook, f"{self.kind.noun} {entry.name!r}: {describe(error)}"))
+                continue
+            fault = _fault(self.kind, item) or _other_name(self.kind, item, entry.name)
             if fault:
                 failures.append(failure(entry.source, self.kind.hook, fault))
             else:

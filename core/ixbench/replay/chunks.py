@@ -94,12 +94,10 @@ def decode_events(decoder: msgspec.json.Decoder[Any], data: Sequence[bytes]) -> 
     Each must be one line that is an object. Between two objects no JSON value goes on, so if there are as many values as events, each
     event is one of them.
     """
-    lines = b"\n".join(data)
-    seams = len(data) - 1
-    if not (lines[:1] == b"{" and lines[-1:] == b"}" and lines.count(b"\n") == lines.count(b"}\n{") == seams):
+    if not data or not all(one[:1] == b"{" and one[-1:] == b"}" and b"\n" not in one for one in data):
         return None
     try:
-        found = decoder.decode_lines(lines)
+        found = decoder.decode_lines(b"\n".join(data))
     except (msgspec.DecodeError, RecursionError):
         return None
     return found if len(found) == len(data) else None

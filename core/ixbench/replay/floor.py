@@ -75,7 +75,7 @@ async def measure_floor(*, requests: int = 200, capacity: bool = False) -> Floor
         async with HttpChannel(target) as channel:
             for _ in range(_WARM_UP):
                 await _ask(channel, _SHORT)
-            with collector_paused():
+            with collector_paused(collect=False):
                 exchanges = [await _ask(channel, _SHORT) for _ in range(requests)]
                 rate, cpu_s = await _load(channel) if capacity else (None, None)
             ttfts = [(exchange.chunks.ns[0] - exchange.send_ns) / 1e9 for exchange in exchanges]

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """Collect, put all that exists out of the collector's sight, and switch it off while the block runs."""
+def collector_paused(*, collect: bool = True) -> Iterator[None]:
+    """Collect, put all that exists out of the collector's sight, and switch it off while the block runs.
+
+    :param collect: False for a block of a moment, after which what is garbage now will be found all the same.
+    """
     enabled = gc.isenabled()
-    gc.collect()
+    if collect:
+        gc.collect()
     gc.freeze()
     gc.disable()
     try:

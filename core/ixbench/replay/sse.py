@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate, islice
+from itertools import accumulate, islice, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 DONE = b"[DONE]"
 """The data of OpenAI's end mark."""
 
+_FIELD = b"data: "
+_END = b"\n\n"
 _BOM = b"\xef\xbb\xbf"
 # The end of a line and an empty line after it. A CR directly before an LF never ends a line by itself; the empty line is complete with
 # its CR, whatever follows.
@@ -38,6 +40,9 @@ def split_events(body: bytes) -> list[Event]:
     Line ends are LF, CR or CRLF, in any mixture; comments, other fields and events without data are passed over; a byte order mark in
     front is dropped. An unfinished event at the end of the body is dropped, except an end mark that lacks only line ends.
     """
+    plain = _plain_events(body)
+    if plain is not None:
+        return plain
     blocks, ends, rest = _blocks_any(body) if b"\r" in body else _blocks_lf(body)
     found: list[Event] = []
     counted = 0
@@ -55,6 +60,23 @@ def split_events(body: bytes) -> list[Event]:
     if data == DONE:
         found.append(Event(data, len(body), len(body) - counted, name))
     return found
+
+
+def _plain_events(body: bytes) -> list[Event] | None:
+    """Return the events of a body in which each is `data: `, one line and an empty line, as nearly all are; None of any other body.
+
+    Where the end of an event and the field of the next are cut out and no line end is left, there was nothing else.
+    """
+    if not (body.startswith(_FIELD) and body.endswith(_END)) or b"\r" in body:
+        return None
+    data = body[len(_FIELD) : -len(_END)].split(_END + _FIELD)
+    if not all(data) or b"\n" in b"".join(data):
+        return None
+    if DONE in data:
+        del data[data.index(DONE) + 1 :]
+    around = len(_FIELD) + len(_END)
+    sizes = [len(one) + around for one in data]
+    return list(map(Event._make, zip(data, accumulate(sizes), sizes, repeat(b""))))
 
 
 def arrivals(ends: Sequence[int], pieces: Sequence[bytes], stamps: Sequence[int]) -> tuple[list[int], list[bool]]:
