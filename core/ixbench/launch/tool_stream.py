@@ -92,6 +92,11 @@ class ToolStream:
         self._look_at_cost()
         return self._process_cpu_s + self._thread_cpu_s
 
+    @property
+    def words(self) -> str:
+        """The beginning of the last line that nobody understood; empty = all were."""
+        return self._words
+
     def failure(self) -> IxbenchError | None:
         """Return why nothing comes any more, or None while something may."""
         if not self.ended.is_set():

@@ -158,18 +158,23 @@ def _cross_check(power: Mapping[Gpu, Series], counters: Mapping[Gpu, Series]) ->
     """
     counted = integrated = 0.0
     known = False
+    fell: str | None = None
     for gpu, series in power.items():
         readings = [moment for moment in counters.get(gpu, ()) if series[0][0] <= moment[0] <= series[-1][0]]
         if len(readings) < _LEAST_SAMPLES:
             continue
         (begin, before), (finish, after) = readings[0], readings[-1]
         known = True
+        fell = gpu[1] if after < before else fell
         counted += after - before
         integrated += integrate(series, begin, finish) / _NS_PER_S
     if not known:
         return None, []
     whole = max(abs(counted), abs(integrated))
     apart = abs(counted - integrated) / (counted if counted > 0 else whole) if whole else 0.0
+    if fell is not None:
+        text = f"the own energy counter of GPU {fell} went down while the point ran: it was reset, or its driver was loaded anew"
+        return apart, [Reason(code="power_counter_mismatch", value=apart, limit=COUNTER_LIMIT, text=text)]
     if apart <= COUNTER_LIMIT:
         return apart, []
     text = (

@@ -36,11 +36,11 @@ elif "-E" in arguments:
 else:
     assert arguments == "metric -p -c -t -u -w 1 --csv", arguments
     say("WARNING: User is missing the following required groups: render, video.\\n\\n")
-    header = "timestamp,gpu,gfx_activity,umc_activity,socket_power,gfx_0_clk,mem_0_clk,edge,hotspot,mem\\n"
+    header = {header!r} + "\\n"
     held = header
     for tick in range(ticks):
         now = int(time.time())
-        rows = "".join(f"{{now}},{{gpu}},90,40,{watts!r},2200,2000,N/A,{{70 + gpu}},57\\n" for gpu in {gpus!r})
+        rows = "".join({row!r}.format(now=now, gpu=gpu, watts={watts!r}, celsius=70 + gpu) + "\\n" for gpu in {gpus!r})
         rows = header + rows if tick and tick % 2 == 0 else rows
         if mode == "buffered":
             held += rows
@@ -55,6 +55,9 @@ else:
         say(f"{{int(time.time())}},0,9")
     sys.exit("amdgpu: the device was lost")
 """
+
+_AMD_HEADER = "timestamp,gpu,gfx_activity,umc_activity,socket_power,gfx_0_clk,mem_0_clk,edge,hotspot,mem"
+_AMD_ROW = "{now},{gpu},90,40,{watts!r},2200,2000,N/A,{celsius},57"
 
 _NVIDIA = """
 ticks = {ticks!r}
@@ -87,6 +90,8 @@ def write_amd_smi(
     ticks: int = 10**6,
     step_s: float = 1.0,
     mode: str = "",
+    header: str = _AMD_HEADER,
+    row: str = _AMD_ROW,
 ) -> Path:
     """Write a stand-in for amd-smi and return its path.
 
@@ -96,9 +101,13 @@ def write_amd_smi(
     :param ticks: how often it prints rows before it dies.
     :param step_s: seconds between two prints.
     :param mode: "cut" breaks off within a row when it dies, "buffered" keeps all rows back until the last one, "old" knows no HIP indices.
+    :param header: names of the columns.
+    :param row: cells of a row, made of `now`, `gpu`, `watts` and `celsius`.
     """
     body = _AMD.format(
         mode=mode,
+        header=header,
+        row=row,
         ticks=ticks,
         listed=listed,
         began=time.time(),

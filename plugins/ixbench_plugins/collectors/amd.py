@@ -156,8 +156,10 @@ class AmdRows:
         if gpu is None:
             return []
         ns = arrival.mono_ns if stamp_s is None else taken_ns(arrival, stamp_s, _STAMP_S)
-        values = {POWER: number(row.get("socket_power")), THROTTLED: _THROTTLE.get(row.get("throttle_status") or "")}
+        values = {POWER: number(row.get("socket_power"))}
+        self._turns.tell(gpu, THROTTLED, _THROTTLE.get(row.get("throttle_status") or ""))
         if self._turns.full(gpu):
+            values |= self._turns.told(gpu)
             used = self.vram[index]() if index in self.vram else None
             values |= {
                 CLOCK: number(row.get("gfx_0_clk")),

@@ -18,11 +18,13 @@ VRAM = "vram_used_bytes"
 ENERGY = "energy_j"
 """A counter: what the GPU has taken since its driver was loaded."""
 THROTTLED = "throttled"
-"""1 while heat or power hold the clocks down, 0 while not; of GPUs whose driver tells."""
+"""Share of the readings since the sample before in which heat or power held the clocks down; of GPUs whose driver tells."""
 POWER_CAPPED = "power_capped"
-"""1 while a GPU runs at the power limit that is set for it, as many do under full load, 0 while not; of drivers that tell it apart."""
+"""The same for the power limit that is set for a GPU, at which many run under full load; of drivers that tell it apart."""
 NAMES = (POWER, CLOCK, TEMPERATURE, ACTIVITY, VRAM, ENERGY, THROTTLED, POWER_CAPPED)
 
+MOST_POWER_W = 20_000.0
+"""Ten times what a GPU takes: a number above is none, whatever its column is called. Neither is one below 0."""
 FULL_EVERY = 5
 """Of so many readings of a GPU one is kept in full, of the others power alone: energy needs every second of it, the rest does not."""
 SLACK_S = 0.5
@@ -62,6 +64,17 @@ class Turns:
     """Whose turn it is to be kept in full."""
 
     _counts: dict[int, int] = field(default_factory=dict)
+    _told: dict[int, dict[str, list[float]]] = field(default_factory=dict)
+    """What was told of each GPU since its last full reading."""
+
+    def tell(self, gpu: int, name: str, value: float | None) -> None:
+        """Keep what is to be averaged until the next full reading; what is not told is not counted."""
+        if value is not None:
+            self._told.setdefault(gpu, {}).setdefault(name, []).append(value)
+
+    def told(self, gpu: int) -> dict[str, float | None]:
+        """Return the means since the last call, and begin anew."""
+        return {name: sum(values) / len(values) for name, values in self._told.pop(gpu, {}).items()}
 
     def full(self, gpu: int) -> bool:
         """Return whether this reading of a GPU is to be kept in full; the first one is."""
@@ -71,11 +84,11 @@ class Turns:
 
 
 def samples_of(source: str, gpu: int, ns: int, values: Mapping[str, float | None]) -> Iterator[Sample]:
-    """Yield the samples of one GPU; what was not told has none.
+    """Yield the samples of one GPU; what was not told has none, nor has a power that cannot be.
 
     :param source: the collector's name.
     :param gpu: its index, as HIP or CUDA counts.
     """
     for name, value in values.items():
-        if value is not None:
+        if value is not None and (name != POWER or 0 <= value <= MOST_POWER_W):
             yield Sample(ns=ns, source=source, name=name, value=value, labels={"gpu": str(gpu)})

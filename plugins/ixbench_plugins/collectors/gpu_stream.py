@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from ixbench.api.engine import IxbenchError
-from ixbench_plugins.collectors.gpu_samples import Arrival
+from ixbench_plugins.collectors.gpu_samples import POWER, Arrival
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -46,6 +46,8 @@ class GpuStream:
     """When each GPU was last read, by label."""
     silent: bool = True
     """Whether there has been no row so far."""
+    _power: bool = False
+    """Whether the power of any GPU was told."""
     _heard_s: float = field(default_factory=time.monotonic)
     """When the last row came."""
 
@@ -88,14 +90,26 @@ class GpuStream:
         if not found and (failure := self._stream.failure()) is not None:
             raise failure
         if time.monotonic() - self._heard_s > SILENCE_LIMIT_S:
-            raise IxbenchError(f"{self._stream.name} has printed nothing for {SILENCE_LIMIT_S:g} s")
+            raise IxbenchError(f"{self._stream.name} has printed no row for {SILENCE_LIMIT_S:g} s{self._said()}")
         return found
 
     async def finish(self) -> Sequence[Sample]:
-        """Return what is left once every GPU was read after now, which is after the load."""
+        """Return what is left once every GPU was read after now, which is after the load.
+
+        :raises IxbenchError: also if the power of no GPU was told, of which the energy is made.
+        """
         now_ns = time.monotonic_ns()
         await self._wait_for(lambda: min(tuple(self._told_ns.values()), default=0) >= now_ns, LAST_LIMIT_S)
-        return await self.sample()
+        found = await self.sample()
+        if not self._power:
+            assert self._stream is not None
+            raise IxbenchError(f"{self._stream.name} did not tell the power of any GPU that the launch uses{self._said()}")
+        return found
+
+    def _said(self) -> str:
+        """Return what the tool printed in place of rows, as the end of a sentence."""
+        words = self._stream.words if self._stream is not None else ""
+        return f"; it printed: {words}" if words else ""
 
     async def _wait_for(self, told: Callable[[], bool], limit_s: float) -> None:
         """Wait until something has been told, the tool has ended, or the limit is reached."""
@@ -110,5 +124,6 @@ class GpuStream:
         self.silent, self._heard_s = False, time.monotonic()
         if samples:
             self._told_ns[samples[0].labels["gpu"]] = samples[0].ns
+            self._power = self._power or any(sample.name == POWER for sample in samples)
             self._rows.append(samples)
         return True

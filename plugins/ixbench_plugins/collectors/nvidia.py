@@ -126,9 +126,12 @@ class NvidiaRows:
             return []
         taken_s = stamp_s(stamp)
         ns = arrival.mono_ns if taken_s is None else taken_ns(arrival, taken_s, _STAMP_S)
-        values = {POWER: number(power), **_held_down(reasons)}
+        values = {POWER: number(power)}
+        for name, held in _held_down(reasons):
+            self._turns.tell(gpu, name, held)
         if self._turns.full(gpu):
             percent, used = number(activity), number(memory)
+            values |= self._turns.told(gpu)
             values |= {
                 CLOCK: number(clock),
                 TEMPERATURE: number(temperature),
@@ -138,12 +141,12 @@ class NvidiaRows:
         return list(samples_of(SOURCE, gpu, ns, values))
 
 
-def _held_down(cells: Sequence[str]) -> dict[str, float | None]:
+def _held_down(cells: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """Return whether the clocks are held down, and whether power is at its limit, from a mask such as "0x0000000000000004"."""
     if not cells or _MASK.fullmatch(cells[0]) is None:
-        return {}
+        return ()
     mask = int(cells[0], 16)
-    return {THROTTLED: float(bool(mask & _HELD)), POWER_CAPPED: float(bool(mask & _CAPPED))}
+    return (THROTTLED, float(bool(mask & _HELD))), (POWER_CAPPED, float(bool(mask & _CAPPED)))
 
 
 def stamp_s(text: str) -> float | None:

@@ -143,6 +143,8 @@ def test_counters_that_tell_another_story():
 def test_counters_that_went_back_or_stand_still():
     power = {0: steady(100), 1: steady(300)}
     assert codes(measured(power, {0: [(0, 10**6), (10, 0)], 1: [(0, 0), (10, 3000)]})) == ["power_counter_mismatch"]
+    assert "GPU 0 went down" in measured(power, {0: [(0, 10**6), (10, 0)], 1: [(0, 0), (10, 3000)]}).reasons[0].text
+    assert codes(measured(power, {0: [(0, 900), (10, 0)], 1: [(0, 0), (10, 4900)]})) == ["power_counter_mismatch"]
     assert codes(measured(power, {0: [(0, 7), (10, 7)], 1: [(0, 7), (10, 7)]})) == ["power_counter_mismatch"]
 
 

@@ -201,7 +201,32 @@ def test_what_holds_the_clocks_down_is_asked_for_by_the_name_that_this_version_k
 )
 def test_nvidia_tells_what_holds_the_clocks_down(mask, throttled, capped):
     rows = NvidiaRows(wanted=(), columns=(*COLUMNS, REASONS[0]))
-    for _ in range(2):
-        found = {sample.name: sample.value for sample in rows.read(ROW.replace("\n", f", {mask}\n"), arrival(WALL_S))}
-        assert (found.get("throttled"), found.get("power_capped")) == (throttled, capped)
+    found = {sample.name: sample.value for sample in rows.read(ROW.replace("\n", f", {mask}\n"), arrival(WALL_S))}
+    assert (found.get("throttled"), found.get("power_capped")) == (throttled, capped)
     assert rows.read(ROW, arrival(WALL_S)) is None
+
+
+def test_every_reading_counts_for_what_holds_the_clocks_down():
+    rows = NvidiaRows(wanted=(), columns=(*COLUMNS, REASONS[0]))
+    masks = ["0x00", *["0x40", "0x04", "0x44", "0x00"], "0x00", *["[N/A]"] * (FULL_EVERY - 1), "0x40"]
+    found = [
+        (sample.name, sample.value)
+        for mask in masks
+        for sample in rows.read(ROW.replace("\n", f", {mask}\n"), arrival(WALL_S))
+        if sample.name in {"throttled", "power_capped"}
+    ]
+    assert found == [
+        ("throttled", 0),
+        ("power_capped", 0),
+        ("throttled", 0.4),
+        ("power_capped", 0.4),
+        ("throttled", 1),
+        ("power_capped", 0),
+    ]
+
+
+@pytest.mark.parametrize(("watts", "kept"), [("0", True), ("1400.5", True), ("-5", False), ("1796042728", False)])
+def test_a_power_that_cannot_be_is_none(watts, kept):
+    rows = AmdRows(labels={}, wanted=())
+    rows.read("timestamp,gpu,socket_power\n", arrival(WALL_S))
+    assert bool(rows.read(f"{WALL_S},0,{watts}\n", arrival(WALL_S))) is kept

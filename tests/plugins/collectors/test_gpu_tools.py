@@ -123,11 +123,24 @@ async def test_a_slow_tool_leaves_gaps(tools, sample_load, monkeypatch):
     assert [reason.code for reason in load.energy(samples, 1).reasons] == ["power_gap"]
 
 
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [("timestamp,gpu,watts", "{now},0,900"), ("timestamp,gpu,socket_power", "{now},0,N/A"), ("now,index,power", "{now},0,9")],
+)
+async def test_a_tool_that_tells_no_power_is_a_warning(tools, sample_load, header, row):
+    listed = '[{"gpu": 0, "bdf": "0000:05:00.0"}]'
+    write_amd_smi(tools, gpus=1, listed=listed, header=header, row=row)
+    samples, failure, _ = await sample_load(amd(), Load(0.3))
+    assert failure.startswith("amd-smi did not tell the power of any GPU that the launch uses")
+    assert "; it printed: " in failure
+    assert not any(sample.name == "power_w" for sample in samples)
+
+
 async def test_a_tool_that_falls_silent_is_given_up(tools, sample_load, monkeypatch):
     monkeypatch.setattr(gpu_stream, "SILENCE_LIMIT_S", 0.5)
     write_nvidia_smi(tools, gpus=1, step_s=600)
     _, failure, _ = await sample_load(nvidia(), Load(2.5))
-    assert failure == "nvidia-smi has printed nothing for 0.5 s"
+    assert failure == "nvidia-smi has printed no row for 0.5 s"
     assert left() == []
 
 
