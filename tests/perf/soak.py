@@ -3,8 +3,8 @@
 python tests/perf/soak.py [--tools FOLDER] [--minutes 15] [--chunks-per-s 20000]
 
 An open loop of 500-token answers at 50 tokens/s each against sse_server.c of FOLDER (without it, tools/wire of the folder `shared`
-beside the checkout), the server on a core of its own where there are two. Prints the client's memory by tenths of the run, its CPU per chunk, how late
-requests were sent, and the verdict.
+beside the checkout), the server on a core of its own where there are two. Prints the client's memory by tenths of the run, its CPU per
+chunk, how late requests were sent, and the verdict.
 """
 
 from __future__ import annotations
@@ -90,9 +90,8 @@ def soak(campaign: Path, results: Path) -> int:
     late_s = np.array([record.send_ns - record.due_ns for record in records if record.due_ns is not None]) / 1e9
     chunks = sum(len(record.chunks) for record in records)
     tenths = [max(part) / 1e6 for part in np.array_split(np.array(memory), 10) if len(part)]
-    print(
-        f"requests {len(records)}, chunks {chunks}, CPU {1e6 * (times.user + times.system) / chunks:.1f} us a chunk, all of the run included"
-    )
+    cpu_us = 1e6 * (times.user + times.system) / chunks
+    print(f"requests {len(records)}, chunks {chunks}, CPU {cpu_us:.1f} us a chunk, all of the run included")
     print("memory by tenths of the run, MB:", " ".join(f"{value:.0f}" for value in tenths))
     print(
         "sent late, ms:",
