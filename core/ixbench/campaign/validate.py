@@ -183,7 +183,7 @@ def _allowed(detail: ErrorDetails) -> str:
     if kind in _ALLOWED:
         return _ALLOWED[kind]
     if kind in ("literal_error", "enum"):
-        return str(context["expected"])
+        return str(context["expected"]).replace("False", "false").replace("True", "true")
     if kind in _WITH_LIMIT:
         name, text = _WITH_LIMIT[kind]
         limit = context[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,17 +14,18 @@ import anyio
 from ixbench.host.source import describe
 from ixbench.launch.ask import ask
 from ixbench.launch.errors import EngineError
+from ixbench.launch.help_cache import HelpCache, help_key
 from ixbench.launch.process import fill
 from ixbench.launch.stop import CLEANUP_LIMIT_S
 from ixbench.launch.tree import MARKER
-from ixbench.model.launch import ProcessPlan
+from ixbench.model.launch import Finding, ProcessPlan
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ixbench.host.contracts.runtime import Place, Runtime
-    from ixbench.model.launch import Finding, LaunchPlan
+    from ixbench.model.launch import LaunchPlan
 
 HELP_LIMIT_S = 180.0
 """Engines import themselves before they print their help: 10 to 15 s of CPU time, much more wall time on a busy machine."""
@@ -56,6 +57,8 @@ class FlagCheck:
     """Says what the text tells of a plan; pure."""
     known: dict[tuple[str | None, ...], HelpText]
     """What builds said before, by what identifies them; filled in here, shared by all launches of a run."""
+    kept: HelpCache = field(default_factory=HelpCache)
+    """What builds said in earlier runs."""
     sha256: str | None = None
     """Of the text that this launch's build printed, once it was asked."""
 
@@ -71,18 +74,30 @@ async def check_flags(
     if asked is None:
         return []
     key = (runtime.name, plan.image if runtime.starts_images else None, *asked.command)
-    if key not in asked.known:
+    env = plan.server.env if plan.server is not None else {}
+    image_id = place.facts.get("image_id")
+    kept_as = help_key(asked.command, env, runtime=runtime.name, image_id=image_id, starts_images=runtime.starts_images)
+    fresh = False
+
+    async def ask_now() -> HelpText:
+        """Ask the build itself, and keep what it says for other runs."""
         if on_progress is not None:
             on_progress(0.0, "asking the build which flags it has")
-        asked.known[key] = await _ask(asked.command, plan, runtime, place)
-    said = asked.known[key]
-    asked.sha256 = said.sha256
-    if said.text is None:
-        return [f"flags unverified: {' '.join(asked.command)} {said.trouble}"]
-    try:
-        found = list(asked.check(said.text, plan))
-    except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
-        return [f"flags unverified: the adapter cannot read what {' '.join(asked.command)} prints: {describe(error)}"]
+        said = await _ask(asked.command, plan, runtime, place)
+        if said.text is not None:
+            asked.kept.put(kept_as, said.text)
+        return said
+
+    if key not in asked.known:
+        kept = asked.kept.get(kept_as)
+        asked.known[key] = HelpText(text=kept) if kept is not None else await ask_now()
+        fresh = kept is None
+    found = _findings(asked, asked.known[key], plan)
+    if not fresh and any(finding.level == "error" for finding in found):
+        # What was kept may be out of date; a launch is refused by what the build says now.
+        asked.known[key] = await ask_now()
+        found = _findings(asked, asked.known[key], plan)
+    asked.sha256 = asked.known[key].sha256
     errors = [finding for finding in found if finding.level == "error"]
     if errors:
         raise EngineError(
@@ -94,6 +109,20 @@ async def check_flags(
             )
         )
     return [finding.text for finding in found]
+
+
+def _findings(asked: FlagCheck, said: HelpText, plan: LaunchPlan) -> list[Finding]:
+    """Return what the adapter finds in a text; a build or an adapter that fails is a note."""
+    if said.text is None:
+        return [_note(f"flags unverified: {' '.join(asked.command)} {said.trouble}")]
+    try:
+        return list(asked.check(said.text, plan))
+    except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        return [_note(f"flags unverified: the adapter cannot read what {' '.join(asked.command)} prints: {describe(error)}")]
+
+
+def _note(text: str) -> Finding:
+    return Finding(level="note", code="flags_unverified", text=text)
 
 
 async def _ask(command: tuple[str, ...], plan: LaunchPlan, runtime: Runtime, place: Place) -> HelpText:

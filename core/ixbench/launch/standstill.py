@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STEP_LIMIT_S = 12.0
 """Default of `[run] stall_limit` where the engine's page moves with every step."""
 STALL_LIMIT_S = 60.0
-"""Default where it does not, and while the log tells that something is built."""
+"""Default where it does not."""
 _TICK_S = 1.0
 _READ_AFTER_S = 2.0
 """Shortest silence after which the engine's page is read."""
@@ -54,6 +54,9 @@ class Standstill:
     health_tells: bool
     limit_s: float | None
     """As the user wants it; None = the defaults."""
+    build_limit_s: float = STALL_LIMIT_S
+    """Limit, unless the user wants another, once the log told of progress: a kernel that is compiled says so when it begins and when it
+    ends, and nothing between."""
     _building: bool = False
     _asked: bool = False
     """Whether a completion of one token was asked for in this standstill, and is not answered."""
@@ -100,8 +103,9 @@ class Standstill:
         return Stall(silent_s=silent_s, limit_s=limit_s, what=what)
 
     def _limit_s(self) -> float:
-        by_step = self.motion.flat and self.motion.tells_steps and not self._building
-        limit_s = self.limit_s or (STEP_LIMIT_S if by_step else STALL_LIMIT_S)
+        by_step = self.motion.flat and self.motion.tells_steps
+        default_s = self.build_limit_s if self._building else STEP_LIMIT_S if by_step else STALL_LIMIT_S
+        limit_s = self.limit_s or default_s
         return max(limit_s, _SURVIVED * self.motion.longest_s)
 
     async def _ask(self) -> None:

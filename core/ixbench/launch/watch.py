@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ixbench.launch.diagnose import diagnose
-from ixbench.launch.standstill import Standstill
+from ixbench.launch.standstill import STALL_LIMIT_S, Standstill
 from ixbench.launch.suspicion import Suspicion
 from ixbench.launch.vitals import Motion
 from ixbench.model.result import Failure
@@ -187,7 +187,13 @@ class EngineWatch:
 
     async def _motion(self, order: WatchOrder, motion: Motion) -> Failure:
         standstill = Standstill(
-            motion=motion, vitals=self.vitals, progress=self.progress, health_tells=order.health_tells, limit_s=order.stall_limit_s
+            motion=motion,
+            vitals=self.vitals,
+            progress=self.progress,
+            health_tells=order.health_tells,
+            limit_s=order.stall_limit_s,
+            # What an engine may do without a word while it gets ready, it may do here.
+            build_limit_s=self.plan.stall_limit_s or STALL_LIMIT_S,
         )
         try:
             stall = await standstill.found()

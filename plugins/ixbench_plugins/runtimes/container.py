@@ -199,4 +199,4 @@ def _image_facts(inspected: str) -> dict[str, Any]:
 
 def _last_line(said: CommandOutput) -> str:
     lines = [line.strip() for line in (said.stderr or said.stdout).splitlines() if line.strip()]
-    return lines[-1].rstrip(".") if lines else f"nothing (exit code {said.code})"
+    return lines[-1].rstrip(".?") if lines else f"nothing (exit code {said.code})"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from hashlib import sha256
 
 import pytest
 
 from ixbench.host.contracts.runtime import Place
 from ixbench.launch.errors import EngineError
 from ixbench.launch.flag_check import FlagCheck, check_flags
+from ixbench.launch.help_cache import HelpCache
 from ixbench.model.deployment import EnvVar
 from ixbench.model.help_text import declared_flags
 from ixbench.model.launch import Finding, LaunchPlan, ProcessPlan
@@ -21,6 +23,11 @@ with open(sys.argv[1], "a") as log:
     log.write(os.environ["MODE"] + " " + os.environ["IXBENCH_LAUNCH"] + "\\n")
 print("options:\\n  --port PORT\\n  --model MODEL")
 """
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -52,6 +59,24 @@ async def test_a_build_is_asked_once_in_the_servers_environment(runtime, place, 
         assert await check_flags(flag_check, plan(*flags), runtime, place) == ["looked at"]
         assert len(flag_check.sha256) == 64
     assert log.read_text() == "fast m-1\n"
+
+
+async def test_what_it_said_is_kept_between_runs_and_asked_anew_before_it_is_held_against_a_launch(runtime, place, folder):
+    log = folder / "asked"
+    command = (sys.executable, "-c", PRINTS, str(log))
+    for _ in range(2):
+        found = asked(*command)
+        await check_flags(found, plan("--port"), runtime, place)
+        assert len(found.sha256) == 64
+    assert log.read_text() == "fast m-1\n"
+    with pytest.raises(EngineError):
+        await check_flags(asked(*command), plan("--modle"), runtime, place)
+    assert log.read_text() == "fast m-1\n" * 2
+    (kept,) = HelpCache().folder.iterdir()
+    text = "options:\n  --old OLD\n"
+    kept.write_text(f"{sha256(text.encode()).hexdigest()}\n{text}")
+    assert await check_flags(asked(*command), plan("--port"), runtime, place) == ["looked at"], "the build has it by now"
+    assert log.read_text() == "fast m-1\n" * 3
 
 
 async def test_a_flag_that_the_build_does_not_have_stops_the_launch(runtime, place, folder):
