@@ -121,8 +121,13 @@ def _replicas(member: RatedPoint, axis: str) -> list[PlanePoint]:
 def _mean_but(points: Sequence[PlanePoint], left_out: int) -> PlanePoint:
     """Return the geometric mean of all replicas but one, as the point itself is that of all."""
     others = [place for i, place in enumerate(points) if i != left_out]
-    x, y = (math.exp(math.fsum(map(math.log, values)) / len(others)) for values in zip(*others, strict=True))
+    x, y = map(_geometric_mean, zip(*others, strict=True))
     return x, y
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    # Of equal values to the last digit, so that a rung at a knot stays at it.
+    return values[0] if len(set(values)) == 1 else math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
 def _as_is(member: RatedPoint) -> tuple[PlanePoint, PlanePoint]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ixbench.report.foreign import ForeignResult
 
 FORM = "PATH, PATH:NAME, PATH@DATE or PATH@DATE:NAME"
-_DATED = re.compile(r"(?P<path>.+)@(?P<date>[^@/]*)")
+_DATED = re.compile(r"(?P<path>.+)@(?P<date>[^@/:]*)")
 _DAY = 10
 """Characters of an ISO date."""
 
@@ -48,7 +48,7 @@ def read_selection(text: str) -> Selection:
     :raises InputError: if there is no such path, or the date is none.
     """
     for head, name in ((text, None), *_split(text)):
-        if Path(head).exists():
+        if head and Path(head).exists():
             return _checked(Selection(text=text, path=Path(head), name=name))
         dated = _DATED.fullmatch(head)
         if dated and Path(dated["path"]).exists():

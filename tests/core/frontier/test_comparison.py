@@ -1,0 +1,344 @@
+"""Two ladders against one another: differences, verdicts, what counts against one, and the area under both."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from ixbench.frontier.area import area_difference
+from ixbench.frontier.comparable import comparison_mismatches, same_prices
+from ixbench.frontier.comparison import compare_ladders
+from ixbench.frontier.difference import difference_of
+from ixbench.frontier.draws import Draws
+from ixbench.frontier.format import format_change
+from ixbench.frontier.ladder import build_ladder
+from ixbench.frontier.side import LadderSide, SureRead
+from ixbench.frontier.student import compare, difference_bounds
+from ixbench.model.price import Quote
+from ixbench.model.result import Intervals
+
+CURVE = ((20.0, 1000.0), (50.0, 400.0), (100.0, 100.0))
+
+
+@pytest.fixture
+def ladder(point, run):
+    def make(*repeats, **changes):
+        """Return the ladder of one curve; each repeat is its points, each a speed and a rate."""
+        points = [
+            replace(found, identity=replace(found.identity, repeat=number))
+            for number, pairs in enumerate(repeats, 1)
+            for place, (x, y) in enumerate(pairs, 1)
+            for found in [point(f"vllm-c{place}" + (f"-rep{number}" if number > 1 else ""), x, y, deployment="vllm", **changes)]
+        ]
+        return build_ladder([run(points, campaign={"run": {"repeats": len(repeats)}})])
+
+    return make
+
+
+def row(found, target):
+    return next(rung for rung in found.rungs if rung.target == target)
+
+
+def at_50(values):
+    return [((20.0, 2 * value), (50.0, value), (100.0, value / 2)) for value in values]
+
+
+# --- one difference --------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_verdict_is_that_of_welch(shared, ladder):
+    cases = json.loads((shared / "data" / "frontier" / "cases.json").read_text())["cases"]
+    found = [case for case in cases if case["kind"] == "compare"]
+    assert len(found) == 2
+    for case in found:
+        a, b = case["input"]["a"], case["input"]["b"]
+        rung = row(compare_ladders(ladder(*at_50(b)), ladder(*at_50(a))), 50.0)  # the file takes b from a
+        middle = sum(b) / len(b)
+        assert rung.difference.share == pytest.approx(case["expected"]["difference"] / middle)
+        assert (rung.difference.high_share - rung.difference.low_share) / 2 == pytest.approx(case["expected"]["margin"] / middle, rel=1e-3)
+        assert (rung.difference.verdict in {"faster", "slower"}) == case["expected"]["distinguishable"]
+        assert (rung.difference.basis, rung.a.runs, rung.b.draws) == ("repeats", 3, "repeats")
+
+
+def test_faster_and_slower_are_told_by_repeats_alone():
+    slow, fast = SureRead(value=100, draws=(99, 100, 101)), SureRead(value=120, draws=(119, 120, 121))
+    assert difference_of(slow, fast).verdict == "faster"
+    assert difference_of(fast, slow).verdict == "slower"
+    assert difference_of(slow, replace(slow)).verdict == "cannot be told apart"
+    single = difference_of(SureRead(value=100), SureRead(value=500))
+    assert (single.share, single.verdict, single.basis, single.reason) == (4.0, "cannot be told apart", None, "1 run each")
+    mixed = difference_of(replace(slow, kind="repeats"), SureRead(value=50))
+    assert (mixed.verdict, mixed.reason) == ("cannot be told apart", "3 repeats and 1 run")
+
+
+def test_single_runs_have_the_interval_of_what_varied_within_them():
+    a, b = SureRead(value=100, within=(90, 105)), SureRead(value=80, within=(76, 90))
+    found = difference_of(a, b)
+    assert found.basis == "within_run"
+    assert found.low_share == pytest.approx((-20 - math.hypot(4, 5)) / 100)
+    assert found.high_share == pytest.approx((-20 + math.hypot(10, 10)) / 100)
+    assert found.verdict == "cannot be told apart"
+    assert (found.outside, found.explained, found.reason) == (True, False, "1 run each, more than varied within them")
+    near = difference_of(a, SureRead(value=98, within=(90, 106)))
+    assert (near.outside, near.explained, near.reason) == (False, True, "1 run each, no more than varied within them")
+    half = difference_of(a, SureRead(value=80, within=(None, 90)))
+    assert (half.low_share, half.outside) == (None, True)
+    assert difference_of(a, SureRead(value=98, within=(None, 106))).reason == "1 run each"
+
+
+def test_the_bounds_of_a_difference_are_open_where_an_end_is():
+    assert difference_bounds(10, (9, 12), 4, (3, 6)) == (6 - math.hypot(1, 2), 6 + math.hypot(2, 1))
+    assert difference_bounds(10, (None, 12), 4, (3, 6)) == (None, 6 + math.hypot(2, 1))
+    assert difference_bounds(10, (9, 12), 4, (None, None)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0312, "+3.1 %"),
+        (-0.0315, "-3.2 %"),
+        (0.0, "0.0 %"),
+        (-0.0004, "0.0 %"),
+        (0.9996, "+100 %"),
+        (1.5, "+150 %"),
+        (12.345, "+1,235 %"),
+        (None, "-"),
+    ],
+)
+def test_changes_in_print(share, text):
+    assert format_change(share) == text
+
+
+# --- rungs -----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_rung_that_b_does_not_reach_has_vanished_and_one_below_its_range_is_not_read(ladder):
+    wide, fast, slow = ladder(CURVE), ladder(((60.0, 900.0), (210.0, 300.0))), ladder(((20.0, 1000.0), (60.0, 400.0)))
+    found = compare_ladders(wide, slow, fail_on=0.03)
+    assert row(found, 75.0).difference.verdict == "vanished"
+    assert row(found, 75.0).failure == "at 75 tok/s/user: B has no value (unreachable), and A has one"
+    assert row(compare_ladders(slow, wide), 75.0).difference.verdict == "new"
+    found = compare_ladders(wide, fast, fail_on=0.03)
+    assert [rung.difference.verdict for rung in found.rungs] == [
+        "not read",
+        "not read",
+        *["cannot be told apart"] * 2,
+        "new",
+        "new",
+    ]
+    assert row(found, 50.0).difference.reason == "below the range of B: its slowest point has 60.0 tok/s/user"
+    assert found.failures == ()
+    assert row(compare_ladders(wide, slow), 200.0).difference.verdict == "not read"
+
+
+def test_a_rung_that_some_repeats_of_b_do_not_reach_has_vanished(ladder):
+    found = compare_ladders(ladder(CURVE, CURVE), ladder(CURVE, CURVE[:2]), fail_on=0.03)
+    assert row(found, 75.0).failure == "at 75 tok/s/user: B has no value (unreachable, reached in 1 of 2 repeats), and A has one"
+
+
+@pytest.mark.parametrize(
+    ("b", "fails"),
+    [
+        ([396, 397, 398], ""),  # told apart, and less than the threshold
+        ([360, 361, 362], "at 50 tok/s/user: B is slower, -10.0 %; allowed: -3.0 %"),
+        ([300, 380, 420], ""),  # lower by more than the threshold, and the repeats scatter as much
+        ([440, 441, 442], ""),
+    ],
+)
+def test_what_counts_against_b_with_repeats(ladder, b, fails):
+    found = compare_ladders(ladder(*at_50([400, 401, 402])), ladder(*at_50(b)), fail_on=0.03)
+    assert row(found, 50.0).failure == fails
+    assert row(compare_ladders(ladder(*at_50([400, 401, 402])), ladder(*at_50(b))), 50.0).failure == ""
+
+
+def test_with_single_runs_the_threshold_decides_alone_unless_their_own_scatter_explains_it(point, run):
+    def single(value, share):
+        points = [
+            replace(found, intervals=bootstrapped(found, share) if share else None)
+            for place, (x, y) in enumerate(((20.0, 2 * value), (50.0, value), (100.0, value / 2)), 1)
+            for found in [point(f"vllm-c{place}", x, y)]
+        ]
+        return build_ladder([run(points)])
+
+    told = row(compare_ladders(single(400, None), single(380, None), fail_on=0.03), 50.0).failure
+    assert told == "at 50 tok/s/user: -5.0 %; allowed: -3.0 %; 1 run each, so the threshold alone decides"
+    assert row(compare_ladders(single(400, None), single(380, None), fail_on=0.06), 50.0).failure == ""
+    narrow = row(compare_ladders(single(400, 0.001), single(380, 0.001), fail_on=0.03), 50.0)
+    assert (narrow.difference.verdict, "more than varied within them" in narrow.failure) == ("cannot be told apart", True)
+    wide = row(compare_ladders(single(400, 0.1), single(380, 0.1), fail_on=0.03), 50.0)
+    assert (wide.failure, wide.difference.explained) == ("", True)
+    assert wide.a.low_tok_s_gpu < wide.a.tok_s_gpu < wide.a.high_tok_s_gpu
+
+
+def bootstrapped(result, share):
+    x, y = result.axis.tok_s_user, result.metrics["throughput_tok_s_gpu"]["total"]
+    speeds, rates = ((value * (1 - share), value * (1 + share)) for value in (x, y))
+    bounds = {"speed_tok_s_user": {"p50": speeds}, "throughput_tok_s_gpu": {"total": rates}}
+    return Intervals(percentiles={}, bootstrap=bounds, sessions=100, resamples=1000)
+
+
+def test_an_end_that_the_bad_ends_do_not_reach_is_open(point, run):
+    points = [
+        replace(found, intervals=bootstrapped(found, 0.1)) for found in (point("vllm-c1", 50.0, 400.0), point("vllm-c2", 78.0, 200.0))
+    ]
+    ladder = build_ladder([run(points)])
+    draws = Draws(curve=ladder.curves[0], axis="median", mode="steffen", range_policy="in_range")
+    low, high = draws.within(75.0, ("vllm-c1", "vllm-c2"))
+    assert low is None
+    assert high > row(ladder, 75.0).tok_s_gpu
+    assert draws.within(75.0, ("vllm-c1", "unknown")) == (None, None)
+    assert draws.kind is None
+
+
+# --- replicas --------------------------------------------------------------------------------------------------------------------------
+
+
+def replicated(point, run, scale, *, scatter=0.02, count=8, fastest=100.0):
+    """Return the ladder of simulated points, each the geometric mean of replicas that lie around it."""
+    places = ((20.0, 1000.0), (50.0, 400.0), (fastest, 100.0))
+    replicas = {
+        f"vllm-c{place}": [
+            {
+                "speed_tok_s_user": {"p50": x * math.exp(scatter * math.sin(3 * number + place))},
+                "throughput_tok_s_gpu": {"total": scale * y * math.exp(scatter * math.cos(5 * number + place))},
+            }
+            for number in range(count)
+        ]
+        for place, (x, y) in enumerate(places, 1)
+    }
+
+    def mean(name, metric, part):
+        return math.exp(sum(math.log(one[metric][part]) for one in replicas[name]) / count)
+
+    parts = (("speed_tok_s_user", "p50"), ("throughput_tok_s_gpu", "total"))
+    points = [point(name, *(mean(name, *both) for both in parts), evidence="simulated") for name in replicas]
+    return build_ladder([run(points, evidence="simulated", read_replicas=lambda name: tuple(replicas[name]))])
+
+
+def test_replicas_tell_two_simulated_runs_apart(point, run):
+    a = replicated(point, run, 1.0)
+    found = row(compare_ladders(a, replicated(point, run, 1.3)), 30.0)
+    assert (found.difference.verdict, found.difference.basis, found.a.draws, found.a.runs) == ("faster", "repeats", "replicas", 8)
+    assert found.difference.low_share < 0.3 < found.difference.high_share
+    same = row(compare_ladders(a, replicated(point, run, 1.01)), 30.0)
+    assert (same.difference.verdict, same.difference.reason) == ("cannot be told apart", "the replicas scatter as much")
+    alone = row(compare_ladders(replicated(point, run, 1.0, count=1), replicated(point, run, 1.3, count=1)), 30.0)
+    assert (alone.difference.basis, alone.a.draws, alone.a.runs) == (None, None, 1)
+
+
+def test_pseudo_values_of_a_point_have_the_scatter_of_its_replicas(point, run):
+    # At a knot whose speed every replica shares, leaving one out is what any mean does: the jackknife finds its standard error.
+    values = (100.0, 110.0, 95.0, 105.0)
+    mean = math.exp(sum(map(math.log, values)) / 4)
+    replicas = [{"speed_tok_s_user": {"p50": 50.0}, "throughput_tok_s_gpu": {"total": value}} for value in values]
+    ladder = build_ladder([run([point("vllm-c1", 50.0, mean, evidence="simulated")], read_replicas=lambda _: tuple(replicas))])
+    draws = Draws(curve=ladder.curves[0], axis="median", mode="steffen", range_policy="in_range").values(50.0)
+    logs = [math.log(value) for value in values]
+    expected = math.sqrt(sum((one - sum(logs) / 4) ** 2 for one in logs) / 3) * mean
+    middle = sum(draws) / 4
+    assert math.sqrt(sum((one - middle) ** 2 for one in draws) / 3) == pytest.approx(expected, rel=0.01)
+    assert middle == pytest.approx(mean, rel=0.002)
+    assert compare(draws, draws).difference == 0
+
+
+# --- area ------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["linear", "step", "steffen"])
+def test_the_area_is_that_of_the_lines_that_are_read(point, run, mode):
+    def side(places):
+        points = [point(f"vllm-c{place}", x, y) for place, (x, y) in enumerate(places, 1)]
+        return LadderSide(ladder=build_ladder([run(points, interpolation=mode)]))
+
+    a, b = side(((20.0, 1000.0), (50.0, 400.0), (100.0, 100.0))), side(((30.0, 900.0), (80.0, 300.0)))
+    found = area_difference(a, b)
+    assert (found.from_tok_s_user, found.to_tok_s_user, found.covered_tok_s_user) == (30.0, 80.0, pytest.approx(50.0))
+    steps = 20_000
+    width = 50.0 / steps
+    for side_, area in ((a, found.a_area), (b, found.b_area)):
+        slow = sum(side_.at(30.0 + width * (number + 0.5)).value for number in range(steps)) * width
+        assert area == pytest.approx(slow, rel=1e-4)
+    if mode == "linear":
+        assert found.b_area == pytest.approx(30_000)
+        assert found.a_area == pytest.approx((800 + 400) / 2 * 20 + (400 + 220) / 2 * 30)
+    assert found.difference.share == pytest.approx(found.b_area / found.a_area - 1)
+    assert found.a_mean_tok_s_gpu == pytest.approx(found.a_area / 50)
+
+
+def test_the_area_of_repeats_tells_apart(ladder):
+    one, two = LadderSide(ladder=ladder(*at_50([400, 402, 404]))), LadderSide(ladder=ladder(*at_50([500, 503, 505])))
+    found = area_difference(one, two).difference
+    assert (found.verdict, found.basis) == ("faster", "repeats")
+    assert found.share == pytest.approx(0.25, abs=0.01)
+
+
+def test_no_area_where_no_speed_is_shared(ladder):
+    one, two = LadderSide(ladder=ladder(((20.0, 900.0), (40.0, 500.0)))), LadderSide(ladder=ladder(((50.0, 900.0), (90.0, 500.0))))
+    assert area_difference(one, two) is None
+    assert area_difference(one, LadderSide(ladder=ladder(((30.0, 700.0),)))) is None
+
+
+def test_a_gap_between_two_curves_is_left_out(point, run):
+    places = (("vllm", 20.0, 900.0), ("vllm", 40.0, 800.0), ("atom", 60.0, 500.0), ("atom", 80.0, 300.0))
+    gapped = run([point(f"{engine}-c{place}", x, y, engine=engine) for place, (engine, x, y) in enumerate(places, 1)])
+    whole = run([point("vllm-c1", 10.0, 1000.0), point("vllm-c2", 100.0, 100.0)])
+    found = area_difference(*(LadderSide(ladder=build_ladder([view])) for view in (whole, gapped)))
+    assert (found.from_tok_s_user, found.to_tok_s_user, found.covered_tok_s_user) == (20.0, 80.0, pytest.approx(40.0))
+
+
+# --- what may be compared --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": "other"}, "model is 'other', but 'moonshotai/Kimi-K3' in A"),
+        ({"workload": "prompts"}, "workload is 'prompts', but 'fixed' in A"),
+        ({"corpus": "beef"}, "corpus is 'beef', but not given in A"),
+        ({"input_tokens": 99}, "input length is 99, but 1024 in A"),
+        ({"hardware": "b200"}, "hardware is 'b200', but 'mi355x' in A"),
+        ({"precision": "fp8"}, "precision is 'fp8', but 'fp4' in A"),
+        ({"evidence": "simulated"}, "evidence is 'simulated', but 'measured' in A"),
+        ({"origin": "imported"}, "origin is 'imported', but 'run' in A"),
+    ],
+)
+def test_what_points_must_share(point, run, changes, words):
+    a, b = run([point("a-c1", 50.0, 100.0)], id_="one"), run([point("b-c1", 50.0, 200.0, **changes)], id_="two")
+    (fault,) = comparison_mismatches(a, b)
+    assert (
+        str(fault) == f"B: {words}; what differs so cannot be compared; --allow-mismatch does it all the same and says so on every output"
+    )
+    assert comparison_mismatches(a, replace(a, id="again")) == ()
+
+
+def test_what_runs_must_share_and_what_not(point, run):
+    a = run([point("a-c1", 50.0, 100.0)], id_="one", versions={"ixbench": "1"}, campaign={"workload": {"seed": 1, "duration": "1m"}})
+    b = run(
+        [point("b-c1", 50.0, 200.0, engine="atom", kv_offload="simple")],
+        id_="two", versions={"ixbench": "2"}, campaign={"workload": {"seed": 2, "duration": "9m"}}, axis="p90",
+        quotes=(Quote(book="new", sku="mi355x", tier="t", label="T", usd_per_gpu_hour=9, as_of="", source=""),),
+    )  # fmt: skip
+    assert [fault.problem for fault in comparison_mismatches(a, b)] == [
+        "[workload] seed is 2, but 1 in A",
+        "version of ixbench is '2', but '1' in A",
+        "speed axis is 'p90', but 'median' in A",
+    ]
+    assert not same_prices(a, b)
+    assert same_prices(a, replace(b, quotes=a.quotes))
+
+
+def test_a_side_may_hold_several_precisions_if_the_other_holds_the_same(point, run):
+    both = [point("a-c1", 50.0, 100.0), point("b-c1", 50.0, 100.0, precision="fp8")]
+    a = run(both, id_="one")
+    assert comparison_mismatches(a, run(both[::-1], id_="two")) == ()
+    assert [fault.problem for fault in comparison_mismatches(a, run(both[:1], id_="two"))] == ["precision is 'fp4', but 'fp4, fp8' in A"]
+
+
+def test_real_and_synthetic_acceptance_are_told_apart(point, run):
+    real = point("a-c1", 50.0, 100.0, spec_method="mtp", acceptance_length={"configured": None, "realised": 2.5})
+    made = point("a-c1", 50.0, 100.0, spec_method="mtp", acceptance_length={"configured": 3.75, "realised": 3.7})
+    found = comparison_mismatches(run([real], id_="one"), run([made], id_="two"))
+    assert [fault.problem for fault in found] == ["acceptance of drafts is 'synthetic', but 'real' in A"]
