@@ -114,6 +114,8 @@ class NvidiaRows:
     columns: Sequence[str] = COLUMNS
     """What the cells of a line are."""
     _turns: Turns = field(default_factory=Turns)
+    _stamp: tuple[str, float | None] = ("", None)
+    """The last stamp and its seconds: the GPUs of one print share it."""
 
     def read(self, line: str, arrival: Arrival) -> list[Sample] | None:
         """Return the samples of a line: none for a GPU that does not matter, None for a line that is no row."""
@@ -124,7 +126,9 @@ class NvidiaRows:
         gpu = int(index)
         if self.wanted and gpu not in self.wanted:
             return []
-        taken_s = stamp_s(stamp)
+        if stamp != self._stamp[0]:
+            self._stamp = stamp, stamp_s(stamp)
+        taken_s = self._stamp[1]
         ns = arrival.mono_ns if taken_s is None else taken_ns(arrival, taken_s, _STAMP_S)
         values = {POWER: number(power)}
         for name, held in _held_down(reasons):
