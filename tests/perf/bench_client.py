@@ -1,9 +1,9 @@
 """The whole client process: CPU, memory, time to the first request, and TTFT against the server's own stamps, quiet and between busy loops.
 
-python tests/perf/bench_client.py [--tools FOLDER] [--runs 5] [--idle-s 60] [--gap-us 5000]
+python tests/perf/bench_client.py [--tools FOLDER] [--runs 5] [--idle-s 60] [--gap-us 5000] [--first]
 
 Each figure is of an `ixbench bench` process of its own against sse_server.c of FOLDER (without it, tools/wire of the folder `shared` beside
-the checkout), the server on a core of its own where there are two. Prints medians and asserts none: machines differ.
+the checkout), a core each where there are two, with Python's bytecode at hand. Prints medians and asserts none: machines differ.
 The server's stamp of a first token is taken just before its send, on the clock of the records: what differs is what the client adds.
 """
 
@@ -12,43 +12,37 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from wire_tools import CLIENT_CORE, TOOLS, c_server, compiled, pinned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_TS = re.compile(rb'"ts":"(\d+)"')
-TOOLS = Path(__file__).resolve().parents[3] / "shared" / "tools" / "wire"
 REQUESTS, FEW, LANES, TOKENS = 1000, 64, 64, 128
 
 
-@contextmanager
-def server(binary: Path, gap_us: int, first_us: int = 0) -> Iterator[str]:
-    """Run the server on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    alone = ["taskset", "-c", "1"] if (os.cpu_count() or 1) > 1 else []
-    with subprocess.Popen([*alone, str(binary), str(port), "0", str(gap_us), "0", str(first_us)]) as process:
-        try:
-            deadline = time.monotonic() + 10
-            while time.monotonic() < deadline:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What the server does, and how both sides run."""
+
+    server: Path
+    gap_us: int
+    """Between two tokens; 0 = as fast as it can."""
+    silence_us: int = 0
+    """Before the first token."""
+    first: bool
+    """Whether both run before all other work of the machine."""
+    bytecode: Path
+    """Where Python keeps what it compiled."""
 
 
 @contextmanager
@@ -65,36 +59,21 @@ def busy_loops() -> Iterator[None]:
             loop.wait()
 
 
-def watched(arguments: list[str]) -> int:
-    """Run the command line in this process; write down when each request was sent, and when the server sent its first token."""
-    from ixbench.cli.entry import main as run
-    from ixbench.replay.wire.post import Wire
-
-    seen: dict[str, tuple[int, int]] = {}
-    post = Wire.post
-
-    async def noted(self: Wire, body: bytes, *, headers: Any, limit_s: float) -> Any:
-        capture = await post(self, body, headers=headers, limit_s=limit_s)
-        found = next((match for piece in capture.pieces[:2] if (match := _TS.search(piece))), None)
-        if found is not None:
-            seen[headers["x-request-id"]] = (capture.send_ns, int(found.group(1)))
-        return capture
-
-    Wire.post = noted  # type: ignore[method-assign]
-    sys.argv[1:] = arguments[1:]
-    code = run()
-    Path(arguments[0]).write_text(json.dumps(seen))
-    return code
+def environment(bytecode: Path) -> dict[str, str]:
+    """Return one in which Python keeps its bytecode: a tool is compiled once, when it is installed or first started."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(bytecode)}
 
 
-def bench(url: str, requests: int, folder: Path) -> dict[str, Any]:
+def bench(load: Load, requests: int, folder: Path, url: str) -> dict[str, Any]:
     """Run one `ixbench bench` and return what it cost and what it measured."""
     notes, results = folder / "sent.json", folder / "results"
-    command = [sys.executable, __file__, "--watched", str(notes), "bench", url, "--concurrency", str(LANES), "--requests", str(requests)]
-    command += ["--set", f"output_tokens={TOKENS}", "--set", "input_tokens=256", "--results", str(results)]
+    command = [sys.executable, Path(__file__).with_name("watched_bench.py"), notes, "bench", url, "--concurrency", LANES]
+    command += ["--requests", requests, "--set", f"output_tokens={TOKENS}", "--set", "input_tokens=256", "--results", results]
     start_ns = time.monotonic_ns()
     with (folder / "out").open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out)
+        arguments = pinned(CLIENT_CORE, *command, first=load.first)
+        process = subprocess.Popen(arguments, stdout=out, stderr=out, env=environment(load.bytecode))
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     (run,) = results.iterdir()
@@ -115,11 +94,11 @@ def bench(url: str, requests: int, folder: Path) -> dict[str, Any]:
     }
 
 
-def repeat(binary: Path, gap_us: int, requests: int, runs: int) -> list[dict[str, Any]]:
+def repeat(load: Load, requests: int, runs: int) -> list[dict[str, Any]]:
     found = []
     for _ in range(runs):
-        with tempfile.TemporaryDirectory() as folder, server(binary, gap_us) as url:
-            found.append(bench(url, requests, Path(folder)))
+        with tempfile.TemporaryDirectory() as folder, c_server(load.server, 0, load.gap_us, 0, load.silence_us, first=load.first) as port:
+            found.append(bench(load, requests, Path(folder), f"http://127.0.0.1:{port}"))
     return found
 
 
@@ -127,13 +106,11 @@ def middle(found: list[dict[str, Any]], key: str) -> float:
     return statistics.median(run[key] for run in found)
 
 
-def idle(binary: Path, seconds: int) -> float:
+def idle(load: Load, seconds: int) -> float:
     """Return the CPU seconds that waiting costs: a run of silent streams less a run of the same requests that are answered at once."""
-    used = []
-    for silence in (0, seconds):
-        with tempfile.TemporaryDirectory() as folder, server(binary, 0, silence * 1_000_000) as url:
-            used.append(bench(url, FEW, Path(folder))["cpu_s"])
-    return used[1] - used[0]
+    silences = (0, seconds * 1_000_000)
+    answered, silent = (repeat(replace(load, gap_us=0, silence_us=silence_us), FEW, 1)[0]["cpu_s"] for silence_us in silences)
+    return silent - answered
 
 
 def show_ttft(title: str, found: list[dict[str, Any]]) -> None:
@@ -150,24 +127,24 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--idle-s", type=int, default=60)
     parser.add_argument("--gap-us", type=int, default=5000)
+    parser.add_argument("--first", action="store_true", help="run server and client before all other work of the machine (needs root)")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as built:
-        binary = Path(built) / "sse_server"
-        subprocess.run(["gcc", "-O2", "-w", "-o", binary, given.tools / "sse_server.c"], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        binary = compiled(given.tools, "sse_server", Path(folder))
+        load = Load(server=binary, gap_us=0, first=given.first, bytecode=Path(folder) / "bytecode")
+        repeat(load, FEW, 1)  # compiles the bytecode
         for gap_us in (0, given.gap_us):
-            many, few = (repeat(binary, gap_us, requests, given.runs) for requests in (REQUESTS, FEW))
+            many, few = (repeat(replace(load, gap_us=gap_us), requests, given.runs) for requests in (REQUESTS, FEW))
             cost_s, above_s = middle(many, "cpu_s"), middle(many, "cpu_s") - middle(few, "cpu_s")
             print(f"{REQUESTS} requests x {TOKENS} tokens at {LANES} in flight, {gap_us} us a token")
             print(f"  {cost_s:.2f} CPU-s in all, {above_s:.2f} above {FEW} requests; peak {middle(many, 'rss_mb'):.0f} MB")
             print(f"  first request {middle(many, 'first_s'):.2f} s after the start")
             show_ttft("  alone", many)
         with busy_loops():
-            show_ttft("  between busy loops", repeat(binary, given.gap_us, REQUESTS, given.runs))
-        cpu_s = idle(binary, given.idle_s)
+            show_ttft("  between busy loops", repeat(replace(load, gap_us=given.gap_us, first=False), REQUESTS, given.runs))
+        cpu_s = idle(load, given.idle_s)
         print(f"{LANES} silent streams: {cpu_s:.3f} CPU-s in {given.idle_s} s, {cpu_s * 3600 / given.idle_s:.2f} an hour")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--watched"]:
-        raise SystemExit(watched(sys.argv[2:]))
     main()

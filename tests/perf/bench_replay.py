@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import argparse
 import resource
-import socket
 import statistics
-import subprocess
 import time
 from contextlib import contextmanager
 from itertools import count, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 import numpy as np
+from wire_tools import c_server
 
 from ixbench.host.contracts.engine import EngineAdapter
 from ixbench.model.prompt import BlockLayout, BlockMessage, BlockPrompt, Message, MessagesPrompt, SyntheticPrompt
@@ -49,22 +49,10 @@ class PlainAdapter(EngineAdapter[Any]):
 
 
 @contextmanager
-def compiled_server(path: str, gap_us: int) -> Iterator[str]:
-    """Run a compiled server on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with subprocess.Popen([path, str(port), "0", str(gap_us)]) as process:
-        try:
-            deadline = time.monotonic() + 10
-            while time.monotonic() < deadline:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
+def compiled_server(path: Path, gap_us: int) -> Iterator[str]:
+    """Run a compiled server on a core of its own."""
+    with c_server(path, 0, gap_us) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager
@@ -180,7 +168,7 @@ async def long_turns(url: str, turns: int, context: int) -> None:
 def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server")
+    parser.add_argument("--server", type=Path)
     parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--lanes", type=int, default=64)

@@ -15,67 +15,26 @@ import argparse
 import asyncio
 import gc
 import json
-import os
 import re
 import resource
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from wire_tools import CLIENT_CORE, TOOLS, c_server, compiled, pinned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ixbench.replay.wire import Capture
 
 _TS = re.compile(rb'"ts":"(\d{19})"')
 _START_NS = 400_000_000
 _KERNEL_STAMPS = "2"
-TOOLS = Path(__file__).resolve().parents[3] / "shared" / "tools" / "wire"
-
-
-REAL_TIME = ("chrt", "--fifo", "1")
-
-
-def pinned(core: int, *command: str, first: bool) -> list[str]:
-    """Return a command that runs on one core, if there is a second for the other side.
-
-    :param first: before all other work of the machine, as far as the system allows it to us.
-    """
-    alone = ["taskset", "-c", str(core)] if (os.cpu_count() or 1) > 1 else []
-    return [*alone, *(REAL_TIME if first else ()), *command]
-
-
-def compile_tools(source: Path, folder: Path) -> None:
-    for name in ("sse_server", "cclient"):
-        subprocess.run(["gcc", "-O2", "-w", "-o", folder / name, source / f"{name}.c"], check=True)
-
-
-@contextmanager
-def server(folder: Path, *, first: bool) -> Iterator[int]:
-    """Run the server on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with subprocess.Popen(pinned(1, str(folder / "sse_server"), str(port), first=first)) as process:
-        try:
-            deadline = time.monotonic() + 10
-            while time.monotonic() < deadline:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            yield port
-        finally:
-            process.terminate()
 
 
 def cpu_s() -> float:
@@ -127,14 +86,14 @@ def measure(folder: Path, given: argparse.Namespace, together: int) -> dict[str,
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     numbers = [str(value) for value in (given.streams, given.tokens, given.gap_us, together)]
     for _ in range(given.runs):
-        with server(folder, first=given.first) as port:
+        with c_server(folder / "sse_server", first=given.first) as port:
             commands = {
                 "C": [str(folder / "cclient"), str(port), numbers[0], "1", *numbers[1:], "1", "500", _KERNEL_STAMPS],
                 "wire": [sys.executable, __file__, "--load", str(port), *numbers],
                 "aiohttp": [sys.executable, str(Path(__file__).with_name("peer_aiohttp.py")), str(port), *numbers],
             }
             for name in names:
-                done = subprocess.run(pinned(0, *commands[name], first=given.first), check=True, capture_output=True, timeout=300)
+                done = subprocess.run(pinned(CLIENT_CORE, *commands[name], first=given.first), check=True, capture_output=True, timeout=300)
                 found[name].append(json.loads(done.stdout))
     return found
 
@@ -172,7 +131,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as built:
         folder = Path(built)
-        compile_tools(given.tools, folder)
+        for name in ("sse_server", "cclient"):
+            compiled(given.tools, name, folder)
         rate = f"{given.streams} streams x {1e6 / given.gap_us:g} tokens/s"
         show(f"{rate}, spread", measure(folder, given, 0))
         show(f"{rate}, in steps of the engine", measure(folder, given, 1))

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from bench_client import TOOLS, server
+from wire_tools import CLIENT_CORE, TOOLS, c_server, compiled, pinned
 
 from ixbench.store.folder import RunReader
 
@@ -55,14 +53,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--chunks-per-s", type=float, default=20_000)
     arguments = parser.parse_args()
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        parser.error("needs a C compiler")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        binary = folder / "sse_server"
-        subprocess.run([compiler, "-O2", "-w", "-o", binary, arguments.tools / "sse_server.c"], check=True)
-        with server(binary, GAP_US) as url:
+        with c_server(compiled(arguments.tools, "sse_server", folder), 0, GAP_US) as port:
+            url = f"http://127.0.0.1:{port}"
             campaign = folder / "soak.toml"
             rate = arguments.chunks_per_s / TOKENS
             campaign.write_text(CAMPAIGN.format(tokens=TOKENS, seconds=arguments.minutes * 60, url=url, rate=rate))
@@ -71,8 +65,7 @@ def main() -> int:
 
 def soak(campaign: Path, results: Path) -> int:
     """Run the campaign and print what it came to."""
-    alone = ["taskset", "-c", "0"] if (os.cpu_count() or 1) > 1 else []
-    command = [*alone, str(Path(sys.executable).with_name("ixbench")), "run", str(campaign), "--results", str(results)]
+    command = pinned(CLIENT_CORE, Path(sys.executable).with_name("ixbench"), "run", campaign, "--results", results)
     memory: list[int] = []
     with subprocess.Popen(command) as process:
         seen = psutil.Process(process.pid)
