@@ -45,6 +45,10 @@ class InputError(IxbenchError):
         self.faults: tuple[Fault, ...] = (faults,) if isinstance(faults, Fault) else tuple(faults)
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Fault, ...]]]:
+        """Travel from a worker process with the faults, and not with their text."""
+        return type(self), (self.faults,)
+
 
 class PluginError(IxbenchError):
     """A plugin failed; the message names the plugin, its distribution and the hook."""
