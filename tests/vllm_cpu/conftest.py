@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ixbench.launch.ports import is_listening
+from ixbench.testing.running import port_gets_free
 from ixbench.testing.shell import Shell
 from ixbench_plugins.tiny.hub_folder import write_folder
 from ixbench_plugins.tiny.model import TinyModel
@@ -140,8 +140,8 @@ class Launched:
         return {Path(path) for path in maps if path.startswith("/dev/shm/")}
 
     def listens(self) -> bool:
-        """Whether something listens on one of its ports."""
-        return any(is_listening(port) for port in self.record["ports"].values())
+        """Whether something goes on listening on one of its ports; another test's engine may have been given one meanwhile."""
+        return not all(port_gets_free(port) for port in self.record["ports"].values())
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,7 @@
-"""What goes wrong with a real vLLM in mid-run: a KV cache that is too full, a worker that is killed, a user who stops with streams open."""
+"""What goes wrong with a real vLLM in mid-run.
+
+A KV cache that is too full, a worker that is killed, one that computes for ever, and a user who stops with streams open.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,24 @@ BLOCKS = 320
 """Room for 10,240 tokens, and sixteen users want 12,800."""
 LIMIT_S = 900.0
 DEATH_LIMIT_S = 15.0
+SPIN = """
+import signal
+
+def spin(*_):
+    while True:
+        pass
+
+signal.signal(signal.SIGUSR2, spin)
+"""
+"""Makes a Python process compute for ever once it is told to, as a kernel that never ends does."""
 
 
 @pytest.fixture(scope="module")
 def ended(shell, campaign, launched_by):
-    """Run three points: one with too many users, one whose worker is killed, one that the user stops; return the run and what was seen."""
-    text = campaign(FIXED, concurrency=[16, 2, 1], max_model_len=2048, args={"--num-gpu-blocks-override": BLOCKS})
-    shell.write("campaign.toml", text)
+    """Run four points: too many users, a worker killed, one that spins, and a user who stops; return the run and what was seen."""
+    shell.write("sitecustomize.py", SPIN)
+    text = campaign(FIXED, concurrency=[16, 2, 4, 1], max_model_len=2048, args={"--num-gpu-blocks-override": BLOCKS})
+    shell.write("campaign.toml", f'{text}\nPYTHONPATH = "{shell.folder}"\n')
     running = shell.start("run", "campaign.toml")
 
     def point_begun(point):
@@ -35,13 +49,17 @@ def ended(shell, campaign, launched_by):
     memory = first.shared_memory()
     first.titled("VLLM::Worker").kill()
     killed = datetime.now(UTC)
+    running.wait_for("vllm-c4: measuring", LIMIT_S)
+    running.wait_for(lambda: point_begun("vllm-c4"), LIMIT_S)
+    launched_by(running.results).titled("VLLM::Worker").send_signal(signal.SIGUSR2)
+    hung = datetime.now(UTC)
     running.wait_for("vllm-c1: measuring", LIMIT_S)
     running.wait_for(lambda: point_begun("vllm-c1"), LIMIT_S)
     second = launched_by(running.results)
     memory |= second.shared_memory()
     running.send(signal.SIGINT)
     done = running.end(LIMIT_S)
-    return done, {"first": first, "killed": killed, "second": second, "memory": memory}
+    return done, {"first": first, "killed": killed, "hung": hung, "second": second, "memory": memory}
 
 
 def test_sixteen_users_need_more_than_the_cache_holds(ended):
@@ -73,12 +91,24 @@ def test_a_killed_worker_ends_its_point_with_the_cause(ended):
     assert (finished - seen["killed"]).total_seconds() < DEATH_LIMIT_S
 
 
+def test_a_worker_that_computes_for_ever_ends_its_point_with_the_cause(ended):
+    """vLLM itself waits for it for minutes, and its health path answers all the time."""
+    done, seen = ended
+    result = done.point("vllm-c4")
+    assert result["failure"]["code"] == "engine_stalled"
+    assert "its counters stand still although requests run" in result["failure"]["cause"]
+    assert "engine_died" in {reason["code"] for reason in result["verdict"]["reasons"]}
+    assert 0 < result["accounting"]["ok"] < REQUESTS
+    finished = datetime.fromisoformat(result["provenance"]["finished"])
+    # The machine's other work may keep the client from a core, and seconds of that are not vLLM's.
+    assert (finished - seen["hung"]).total_seconds() < DEATH_LIMIT_S + (result["client"]["wait_s"] or 0.0)
+
+
 def test_the_campaign_goes_on_with_a_fresh_engine(ended):
     _, seen = ended
     assert seen["first"].pid != seen["second"].pid
     starts = seen["second"].record["starts"]
-    assert len(starts) == 2
-    assert [start["failure"] and start["failure"]["code"] for start in starts] == ["vllm-worker-died", None]
+    assert [start["failure"] and start["failure"]["code"] for start in starts] == ["vllm-worker-died", "engine_stalled", None]
     assert all(start["ready_s"] > 0 for start in starts)
 
 
@@ -86,7 +116,7 @@ def test_a_user_who_stops_with_streams_open_gets_what_is_sealed(ended):
     done, _ = ended
     assert done.code == 130
     assert not (done.folder / "points" / "vllm-c1" / "point.json").exists()
-    assert {path.parent.name for path in done.folder.glob("points/*/point.json")} == {"vllm-c16", "vllm-c2"}
+    assert {path.parent.name for path in done.folder.glob("points/*/point.json")} == {"vllm-c16", "vllm-c2", "vllm-c4"}
 
 
 def test_nothing_is_left_of_either_engine(ended, shell, launched_by):
