@@ -26,11 +26,11 @@ def changes(a, b):
 
 
 def test_equal_runs_differ_in_nothing():
-    launch = started(
-        "serve", "--port", "8000", "--url=http://127.0.0.1:8000/v1", "--home", "/run/a/x", env={"HOME": "/run/a", "A_PORT": "8000"}
-    )
-    other = started("serve", "--port", "9000", "--url=http://127.0.0.1:9000/v1", "--home", "/run/b/x", env={"HOME": "/run/b", "A_PORT": "9000"}, port=9000, tmp="/run/b")  # fmt: skip
-    assert changes(one(launch), one(other, run_id="two")) == []
+    def launch(port, folder):
+        flags = ("--port", f"{port}", f"--url=http://127.0.0.1:{port}/v1", "--home", f"{folder}/x")
+        return started("serve", *flags, env={"HOME": folder, "A_PORT": f"{port}"}, port=port, tmp=folder)
+
+    assert changes(one(launch(8000, "/run/a")), one(launch(9000, "/run/b"), run_id="two")) == []
 
 
 def test_a_number_that_equals_a_port_is_no_port():

@@ -126,6 +126,6 @@ def test_without_gpus_there_is_nothing_to_compare():
 
 def test_simulated_sides_say_so():
     simulation = {"launch": "l", "simulation": {"replicas": 16}}
-    found = [sample_point(f"vllm-c{users}", speed_tok_s_user=x, rate_tok_s_gpu=y, evidence="simulated", provenance=simulation) for users, x, y in PLACES]  # fmt: skip
+    found = [replace(point, evidence="simulated", provenance=simulation) for point in points()]
     compared = compare_runs(side(*found), side(*found, run_id="b"))
     assert (compared.simulated, compared.imported, compared.a.replicas, compared.b.evidence) == (True, False, 16, "simulated")
