@@ -107,7 +107,7 @@ def main() -> None:
         runs = timed("read all through the index", lambda: survey.survey_runs([results], host))
         size = (index.index_folder() / index.FILE).stat().st_size
         print(f"index of {len(runs)} run folders: {size / 1e6:.1f} MB")
-        for name in ("leaderboard",):
+        for name in ("leaderboard", "history"):
             reporter = host.reporter(name)
             files = timed(name, lambda reporter=reporter: list(reporter.render(runs, reporter.Options())))
             print(", ".join(f"{file.name} {len(file.content):,} characters" for file in files))

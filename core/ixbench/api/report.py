@@ -17,6 +17,7 @@ from ixbench.frontier.ladder import BestLatency, Ladder, LadderContent, LadderRu
 from ixbench.frontier.points import session_of
 from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
 from ixbench.frontier.select import Curve, Selection, select
+from ixbench.frontier.student import told_apart
 from ixbench.frontier.task_cost import TaskCost, task_costs
 from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, Importer, RefusedRow
 from ixbench.host.contracts.reporter import Reporter
@@ -123,6 +124,7 @@ __all__ = [
     "session_of",
     "task_costs",
     "tokens_per_usd",
+    "told_apart",
     "work_of",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from ixbench.frontier.errors import FrontierError, positive
@@ -65,8 +66,18 @@ def session_of(run: RunView, point: PointResult) -> tuple[str, str, int, str]:
     """Return the run that measured a point, as `RatedPoint.session` has it; its date is empty where an imported point tells none."""
     source = import_source(point) if point.origin == "imported" else None
     if source is None:
-        return run.started[:10], run.started, 0, run.id
-    return source.date, source.started, len(source.run_id), source.run_id  # of two numbers the longer is the larger
+        return _day(run.started), run.started, 0, run.id
+    run_id = str(source.run_id)
+    return _day(str(source.date)), str(source.started), len(run_id), run_id  # of two numbers the longer is the larger
+
+
+def _day(text: str) -> str:
+    """Return the ISO date that a text begins with; empty where it does not, since files are written by others."""
+    day = text[:10]
+    try:
+        return day if date.fromisoformat(day).isoformat() == day else ""
+    except ValueError:
+        return ""
 
 
 def part(metrics: Metrics, name: str, key: str) -> float | None:

@@ -110,6 +110,11 @@ def difference_bounds(a: float, a_bounds: OpenBounds, b: float, b_bounds: OpenBo
     return low, high
 
 
+def told_apart(a: Sequence[float], b: Sequence[float]) -> bool | None:
+    """Say whether two lists of reads differ by more than their spread explains; None where one of them has fewer than two."""
+    return compare(a, b).distinguishable if min(len(a), len(b)) >= FEWEST else None
+
+
 def _variance(values: Sequence[float]) -> float:
     """Return the sample variance of two values or more."""
     middle = math.fsum(values) / len(values)

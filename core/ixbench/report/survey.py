@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ixbench.model.errors import InputError
+from ixbench.frontier.points import PERCENTILES
+from ixbench.frontier.select import SCOPES
+from ixbench.model.errors import Fault, InputError
 from ixbench.model.imported import IMPORT
 from ixbench.model.printable import printable
 from ixbench.model.run import ReportSettings, RunView
 from ixbench.report.load import RunContent, free_id, is_run_folder, load_runs, read_run, run_folders, view_of_run
 from ixbench.store.folder import RunReader
+from ixbench.store.header import HEADER
 from ixbench.store.index import read_indexed
 
 if TYPE_CHECKING:
@@ -29,6 +33,21 @@ PROVENANCE = ("launch", "argv", "image", "recipe", "amended_by", "engine", "date
 """What is kept of each point's provenance: how its engine came about, and when."""
 _OF_FILES = ("object", "facts", "extra")
 """What is not kept of an imported point's source: as large as the file that it came from."""
+
+_LAUNCH: dict[str, type] = {
+    "id": str,
+    "engine": str,
+    "runtime": str,
+    "runtime_facts": dict,
+    "image": str,
+    "api": str,
+    "amended_by": list,
+    "tmp": str,
+    "ports": dict,
+    "processes": list,
+}
+_PROCESS: dict[str, type] = {"name": str, "argv": list, "env": dict}
+"""What is kept of a launch and of each of its processes, with the types that readers count on."""
 
 
 def survey_runs(paths: Sequence[Path], host: Host, refused: Callable[[ForeignResult], None] | None = None) -> tuple[RunView, ...]:
@@ -82,14 +101,35 @@ def _inner(path: Path) -> tuple[Path, ...]:
 @cache
 def _kind() -> str:
     """Name what is kept, so that what another version of ixbench left is read anew."""
-    return f"survey 1 of ixbench {version('ixbench')}"
+    return f"survey 2 of ixbench {version('ixbench')}"
 
 
 def _read(folder: Path) -> bytes:
     """Return what a survey needs of a run folder; the errors are those of `read_run`."""
     content = read_run(RunReader(folder))
+    _check(folder, content.header.report)
     header = replace(content.header, metrics=(), plugins=(), imported=())
-    return msgspec.msgpack.encode(replace(content, header=header, points=tuple(map(_slim, content.points))))
+    launches = {name: _started(launch) for name, launch in content.launches.items()}
+    return msgspec.msgpack.encode(replace(content, header=header, points=tuple(map(_slim, content.points)), launches=launches))
+
+
+def _check(folder: Path, report: ReportSettings) -> None:
+    """Refuse settings by which no ladder can be read: one run must not keep a report over hundreds from being made."""
+    speeds = all(math.isfinite(rung) and rung > 0 for rung in (*report.rungs, report.primary))
+    scope = not isinstance(report.scope, str) or report.scope in SCOPES
+    if not speeds or report.axis not in PERCENTILES or not scope:
+        raise InputError(Fault(where=str(folder / HEADER), problem="its [report] says a rung, an axis or a scope that there is not"))
+
+
+def _started(launch: dict[str, Any]) -> dict[str, Any]:
+    """Return how an engine was started, as far as launch.json has the form of one that ixbench wrote; what became of it is left out."""
+    kept = {name: launch[name] for name, kind in _LAUNCH.items() if isinstance(launch.get(name), kind)}
+    processes = [process for process in kept.get("processes", ()) if isinstance(process, dict)]
+    return kept | {
+        "processes": [
+            {name: process[name] for name, kind in _PROCESS.items() if isinstance(process.get(name), kind)} for process in processes
+        ]
+    }
 
 
 def _slim(point: PointResult) -> PointResult:

@@ -12,6 +12,7 @@ REPORTERS = (
     Deferred(name="page", place="ixbench_plugins.reporters.page:PageReporter"),
     Deferred(name="definitions", place="ixbench_plugins.reporters.definitions:DefinitionsReporter"),
     Deferred(name="inferencex", place="ixbench_plugins.reporters.inferencex:InferencexReporter"),
+    Deferred(name="history", place="ixbench_plugins.reporters.history:HistoryReporter"),
     Deferred(name="leaderboard", place="ixbench_plugins.reporters.leaderboard:LeaderboardReporter"),
 )
 REPORTERS_OF_TWO = (Deferred(name="compare", place="ixbench_plugins.reporters.compare:CompareReporter"),)

@@ -7,6 +7,7 @@ from ixbench_plugins.reporters import REPORTERS
 from ixbench_plugins.reporters.console import ConsoleReporter
 from ixbench_plugins.reporters.cost import CostReporter
 from ixbench_plugins.reporters.definitions import DefinitionsReporter
+from ixbench_plugins.reporters.history import HistoryReporter
 from ixbench_plugins.reporters.inferencex import InferencexReporter
 from ixbench_plugins.reporters.ladder import LadderReporter
 from ixbench_plugins.reporters.leaderboard import LeaderboardReporter
@@ -42,6 +43,11 @@ class TestDefinitions(ReporterSuite):
 class TestInferencex(ReporterSuite):
     reporter = InferencexReporter()
     marks_simulated = False  # it leaves out simulated points: rows of its format are measured
+
+
+class TestHistory(ReporterSuite):
+    reporter = HistoryReporter()
+    options = ({}, {"title": "All of it", "theme": "light"})
 
 
 class TestLeaderboard(ReporterSuite):

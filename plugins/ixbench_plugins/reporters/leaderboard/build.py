@@ -7,9 +7,10 @@ from datetime import date, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Entry, Leaderboard, Reading, Unread
+from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Entry, Leaderboard, Reading
 from ixbench_plugins.reporters.leaderboard.prices import Prices, prices_of
 from ixbench_plugins.reporters.lots import ladder_of, lots_of, model_names, newest_date, sku_names, work_names
+from ixbench_plugins.reporters.unread import made_with, unread_of, versions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +48,6 @@ def leaderboard_of(runs: Sequence[RunView], options: LeaderboardOptions) -> Lead
     prices = prices_of(runs, options.book, options.tier)
     label = next((quote.label for quote in prices.by_sku.values()), None)
     whole = [run for run in runs if not run.unreadable]
-    versions = dict.fromkeys(run.versions["ixbench"] for run in whole if "ixbench" in run.versions)
     return Leaderboard(
         title=options.title or "Leaderboard",
         as_of=dates.now,
@@ -58,9 +58,9 @@ def leaderboard_of(runs: Sequence[RunView], options: LeaderboardOptions) -> Lead
         tier_label=label,
         runs=len(whole),
         boards=tuple(_boards(lots, dates, prices)),
-        unread=tuple(Unread(name=run.id, reason=run.unreadable) for run in runs if run.unreadable),
-        notes=tuple(_notes(whole, lots, prices, list(versions))),
-        made_with=f"ixbench {', '.join(versions)}" if versions else "ixbench",
+        unread=unread_of(runs),
+        notes=tuple(_notes(whole, lots, prices)),
+        made_with=made_with(runs),
     )
 
 
@@ -201,7 +201,7 @@ def _board_notes(lots: Sequence[Lot], settings: ReportSettings) -> Iterator[str]
         yield f"{_count(without, 'point')} without a number of GPUs: no rate per GPU is known."
 
 
-def _notes(runs: Sequence[RunView], lots: Sequence[Lot], prices: Prices, versions: Sequence[str]) -> Iterator[str]:
+def _notes(runs: Sequence[RunView], lots: Sequence[Lot], prices: Prices) -> Iterator[str]:
     if prices.book is None:
         yield "No run has a price, so there are no costs and nothing is ranked by them."
     if prices.other_books:
@@ -211,7 +211,7 @@ def _notes(runs: Sequence[RunView], lots: Sequence[Lot], prices: Prices, version
     unpriced = sorted({lot.hardware.upper() for lot in lots if lot.hardware is not None and not prices.quotes(lot.hardware)})
     if prices.book is not None and unpriced:
         yield f"No run has a price of book {prices.book} for {', '.join(unpriced)}, so these have no cost here."
-    if len(versions) > 1:
+    if len(versions := versions_of(runs)) > 1:
         yield f"Measured by several versions of ixbench: {', '.join(versions)}."
     unfinished = [run.id for run in runs if run.missing]
     if unfinished:

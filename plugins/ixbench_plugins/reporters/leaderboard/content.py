@@ -7,6 +7,7 @@ from typing import Any
 
 from ixbench.api.report import Interpolation  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema
 from ixbench_plugins.reporters.page.picture import Style  # noqa: TC001 - as above
+from ixbench_plugins.reporters.unread import Unread  # noqa: TC001 - as above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,14 +106,6 @@ class Board:
     left_out: int
     """Invalid and failed points among them, which never count."""
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
-    """A folder or file that could not be read."""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,8 @@ def prices_of(runs: Sequence[RunView], book: str | None, tier: str | None) -> Pr
     :param tier: id of the tier; None = the first one of the book.
     :raises InputError: if no run was made at that book, or it has no such tier.
     """
-    quotes = list(dict.fromkeys(quote for run in runs for quote in run.quotes))
+    said = dict.fromkeys(quote for run in runs for quote in run.quotes)
+    quotes = [quote for quote in said if math.isfinite(quote.usd_per_gpu_hour) and quote.usd_per_gpu_hour > 0]
     books = {quote.book: "" for quote in quotes}
     for quote in quotes:
         books[quote.book] = max(books[quote.book], quote.as_of)

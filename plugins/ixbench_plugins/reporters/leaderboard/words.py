@@ -58,7 +58,7 @@ def marks(board: Board) -> tuple[str, ...]:
 
 def heading(board: Board) -> str:
     """Return the name of a board."""
-    return f"{board.work} at {board.rung:g} tok/s/user ({board.axis})"
+    return f"{board.work[:1].upper()}{board.work[1:]} at {board.rung:g} tok/s/user ({board.axis})"
 
 
 def subtitle(found: Leaderboard) -> str:
@@ -135,7 +135,7 @@ def detail(reading: Reading) -> str:
     return ", ".join(filter(None, words))
 
 
-def answer(board: Board) -> str:
+def answers(board: Board) -> list[str]:
     """Return who is ahead, one sentence a model, for the first few models."""
     said = []
     for model in board.models[:3]:
@@ -151,7 +151,8 @@ def answer(board: Board) -> str:
         elif cheapest is not None:
             words += f"; cheapest on {_place(cheapest)}, {format_usd(cheapest.reading.usd_per_mtok)} per million tokens"
         said.append(f"{words}.")
-    return " ".join((*said, *([f"{len(board.models) - 3} more models below."] if len(board.models) > 3 else [])))  # noqa: PLR2004 - as above
+    more = len(board.models) - len(said)
+    return [*said, *([f"{more} more model{'' if more == 1 else 's'} below."] if more else [])]
 
 
 def rankings(board: Board) -> list[tuple[str, list[Table]]]:
@@ -184,7 +185,7 @@ def _table(caption: str, rows: Sequence[tuple[int | None, Entry]]) -> Table:
             )
             for rank, entry in rows
         ),
-        right=frozenset({0, 3, 4}),
+        right=frozenset({3, 4}),
     )
 
 

@@ -49,7 +49,7 @@ def _board(board: Board) -> Iterator[str]:
     yield from ("", f"## {escape(words.heading(board))}{mark}", "")
     if board.style in words.NOTES:
         yield from (f"> {escape(words.NOTES[board.style])}", "")
-    yield from (f"**{escape(words.answer(board))}**", "")
+    yield from (*(f"- **{escape(sentence)}**" for sentence in words.answers(board)), "")
     rows = [(model, *(MISSING if cell is None else cell.line for cell in cells)) for model, cells in words.grid(board)]
     yield from markdown_table(("Model", *map(escape, board.skus)), rows)
     for _, tables in words.rankings(board):

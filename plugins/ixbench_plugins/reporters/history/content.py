@@ -1,0 +1,96 @@
+"""What history.json holds; the page and the Markdown are made of it too."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ixbench.api.report import Interpolation, SettingChange  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema
+from ixbench_plugins.reporters.page.picture import Style  # noqa: TC001 - as above
+from ixbench_plugins.reporters.unread import Unread  # noqa: TC001 - as above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One run of an engine; of imported points all of one date."""
+
+    date: str
+    """ISO date."""
+    started: str
+    """When the run began, as it says; the date alone for imported points."""
+    runs: tuple[str, ...]
+    """Run folders that its points are from."""
+    status: str
+    """exact, interpolated, meets_slo (these have values), below_range, unreachable, no_points, no_curve (no valid point)."""
+    tok_s_gpu: float | None
+    """All tokens per second and GPU at the rung; null where it is not reached."""
+    repeats: int | None
+    """Of how many repeats the value is the mean."""
+    half_width_tok_s_gpu: float | None
+    """Half of its 95 % interval; null with a single run."""
+    precision: str | None
+    curve: str | None
+    """Key of the engine's best curve."""
+    points: tuple[str, ...]
+    """`run/point` of each point that the value rests on."""
+    fastest_tok_s_user: float | None
+    """Fastest speed that a point reaches."""
+    slowest_tok_s_user: float | None
+    """Slowest speed at which a frontier begins."""
+    left_out: int
+    """Invalid and failed points, which never count."""
+    share: float | None
+    """By what share the rate differs from the last one before; null for the first."""
+    told_apart: bool | None
+    """Whether that difference is more than repeats explain (Welch's test, 95 %); null where one of the two is a single run."""
+    changed: tuple[SettingChange, ...]
+    """What differs from the run before: image, flags, environment, versions, machine. Empty for the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One engine over time."""
+
+    engine: str
+    steps: tuple[Step, ...]
+    """Oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """One model on one SKU doing one kind of work. Measured, imported and simulated numbers never share one."""
+
+    model: str
+    sku: str
+    work: str
+    style: Style
+    rung: float
+    """Target speed in tok/s/user."""
+    axis: str
+    """Percentile of TPOT behind it."""
+    interpolation: Interpolation
+    range: str
+    policy: str
+    scope: str | tuple[str, ...]
+    series: tuple[Series, ...]
+    undated: int
+    """Usable points without a date: they have no place here."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The whole report."""
+
+    title: str
+    runs: int
+    first: str | None
+    """ISO date of the oldest step; null where there is none."""
+    last: str | None
+    tracks: tuple[Track, ...]
+    unread: tuple[Unread, ...]
+    made_with: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of history.json, in full precision."""
+        return asdict(self)

@@ -1,0 +1,135 @@
+"""A history in words: values, changes and what came between; the page and the Markdown print the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ixbench.api.report import format_change, format_rate
+from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE
+from ixbench_plugins.reporters.page.names import engine_name
+from ixbench_plugins.reporters.page.parts import Table
+from ixbench_plugins.reporters.text import MISSING
+from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ixbench.api.report import SettingChange
+    from ixbench_plugins.reporters.history.content import History, Series, Step, Track
+
+NOTES = {"imported": IMPORTED_NOTE, "simulated": SIMULATED_NOTE}
+"""What must be said before such numbers."""
+_MARKS = {"imported": IMPORTED, "simulated": SIMULATED}
+_MISSES = {"unreachable": "unreachable", "below_range": "below range", "no_points": "no valid point", "no_curve": "no valid point"}
+MOST = 12
+"""Changes of a step that are told; history.json has all."""
+_HOVER = 4
+_LONGEST = 60
+HEADERS = ("Run", "tok/s/GPU", "Change", "Precision", "Read", "What changed", "Rests on")
+
+
+def marks(track: Track) -> tuple[str, ...]:
+    """Return what the numbers of a track are beside measured."""
+    return (_MARKS[track.style],) if track.style in _MARKS else ()
+
+
+def heading(track: Track) -> str:
+    """Return the name of a track."""
+    return f"{track.model} on {track.sku}"
+
+
+def subtitle(found: History) -> str:
+    """Return what the whole rests on."""
+    runs = "1 run" if found.runs == 1 else f"{found.runs} runs"
+    if found.first is None:
+        return f"{runs}, no dates"
+    return f"{runs}, {found.first}" + (f" to {found.last}" if found.last != found.first else "")
+
+
+def answer(track: Track) -> str:
+    """Return where each engine stands now, beside its first value."""
+    said = []
+    for series in track.series:
+        reached = [step for step in series.steps if step.tok_s_gpu is not None]
+        name, last = engine_name(series.engine), series.steps[-1]
+        if not reached:
+            said.append(f"{name} never reaches it ({_MISSES.get(last.status, last.status)}).")
+            continue
+        first, newest = reached[0], reached[-1]
+        words = f"{name} {format_rate(newest.tok_s_gpu)} tok/s/GPU on {newest.date}"
+        if first is not newest and first.tok_s_gpu and newest.tok_s_gpu:
+            words += f", {format_change(newest.tok_s_gpu / first.tok_s_gpu - 1)} since {first.date}"
+        if newest is not last:
+            words += f"; {_MISSES.get(last.status, last.status)} on {last.date}"
+        said.append(f"{words}.")
+    target = f"At {track.rung:g} tok/s/user ({track.axis})"
+    return f"{target}: {' '.join(said)}" if said else f"{target}: no point has a date."
+
+
+def value(step: Step) -> str:
+    """Return the rate with its interval, or why there is none."""
+    if step.tok_s_gpu is None:
+        ends = {"unreachable": ("fastest", step.fastest_tok_s_user), "below_range": ("slowest", step.slowest_tok_s_user)}
+        which, speed = ends.get(step.status, ("", None))
+        return _MISSES.get(step.status, step.status) + (f", {which} {format_rate(speed)} tok/s/user" if speed is not None else "")
+    half = step.half_width_tok_s_gpu
+    return format_rate(step.tok_s_gpu) + (f" +- {format_rate(half)}" if half is not None else "")
+
+
+def change(step: Step) -> str:
+    """Return by how much the rate differs from the last one."""
+    if step.share is None:
+        return MISSING
+    return format_change(step.share) + (", cannot be told apart" if step.told_apart is False else "")
+
+
+def hover(step: Step, engine: str) -> Iterator[str]:
+    """Yield what a mark says when it is pointed at."""
+    yield f"{engine_name(engine)}, {step.started}"
+    yield f"{value(step)}{' tok/s/GPU' if step.tok_s_gpu is not None else ''}{f', {change(step)}' if step.share is not None else ''}"
+    yield from changes(step.changed, _HOVER)
+
+
+def changes(changed: Sequence[SettingChange], most: int = MOST) -> list[str]:
+    """Return what changed, a sentence each; beyond `most` only how many more."""
+    found = [f"{one.group}: {one.name}: {_cut(one.a)} -> {_cut(one.b)}" for one in changed[:most]]
+    return [*found, *([f"and {len(changed) - most} more"] if len(changed) > most else [])]
+
+
+def _cut(text: str | None) -> str:
+    if text is None:
+        return "not given"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def table(series: Series, track: Track) -> Table:
+    """Return the steps of one engine, the newest first."""
+    mark = f", {marks(track)[0]}" if marks(track) else ""
+    return Table(
+        caption=f"{engine_name(series.engine)}: {heading(track)} at {track.rung:g} tok/s/user{mark}",
+        headers=HEADERS,
+        rows=tuple(_row(step, first=step is series.steps[0]) for step in reversed(series.steps)),
+        right=frozenset({1}),
+    )
+
+
+def _row(step: Step, *, first: bool) -> tuple[str, ...]:
+    changed = "; ".join(changes(step.changed)) or (MISSING if first else "nothing that is on record")
+    left = f", {step.left_out} invalid or failed left out" if step.left_out else ""
+    rests = ", ".join(step.points or step.runs) + left
+    return (step.started, value(step), change(step), step.precision or MISSING, step.status.replace("_", " "), changed, rests)
+
+
+def reading_notes(track: Track) -> list[str]:
+    """Return how to read a track."""
+    scope = track.scope if isinstance(track.scope, str) else ", ".join(track.scope)
+    speed = f"at {track.rung:g} tok/s/user, which is 1 / the {track.axis} of TPOT"
+    undated = [f"{track.undated} point{'' if track.undated == 1 else 's'} without a date: no place here."] if track.undated else []
+    return [
+        f"tok/s/GPU: all tokens, input with cached input plus output, per second and GPU, {speed}.",
+        f"Read by {track.interpolation}, {track.range}, {track.policy}; scope {scope}.",
+        "Each run is read by itself, from the engine's best curve there.",
+        "Changes are against the engine's run before. Single runs are never told apart: [run] repeats gives them intervals.",
+        *undated,
+        *track.notes,
+    ]
