@@ -6,20 +6,25 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from ixbench.campaign.schema import CampaignTable
 from ixbench.host.load import load_host
+from ixbench.host.specs import API_VERSION
 from ixbench.launch.process import start_process
-from ixbench.launch.record import LaunchRecord
+from ixbench.launch.record import LAUNCH_FORMAT, LaunchRecord
 from ixbench.launch.sanity import SanityAnswer
 from ixbench.launch.stop import StopReport
 from ixbench.model.deployment import EnvVar
 from ixbench.model.launch import LaunchPlan, PrepareStep, ProcessPlan
 from ixbench.model.record import CHUNK_KINDS
-from ixbench.model.result import Failure
+from ixbench.model.result import POINT_FORMAT, Failure
 from ixbench.model.secrets import Redactor
 from ixbench.store.folder import RunReader
+from ixbench.store.header import RUN_FORMAT
+from ixbench.store.index import INDEX_FORMAT
 from ixbench.testing.folders import write_sample_run
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "run-folder.md").read_text(encoding="utf-8")
@@ -118,3 +123,23 @@ def test_the_tree_of_the_document_is_the_folder(run):
     named = set(re.findall(r"[\w.]+\.(?:jsonl|json|bin|lock)", TEXT.partition("## run.json")[0]))
     found = {path.name for path in run.rglob("*") if path.is_file()}
     assert found == named
+
+
+def test_the_history_of_every_format_is_told_up_to_the_one_that_is_written():
+    section = TEXT.partition("## Formats and their history\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| ")][1:]
+    told = {}
+    for file, _, form, since, changed in rows:
+        told.setdefault(re.split(r"[ ,]", file)[0], []).append(int(form))
+        assert re.fullmatch(r"\d+\.\d+\.\d+", since)
+        assert changed
+    schema = get_args(CampaignTable.model_fields["schema_"].annotation)[-1]
+    newest = {
+        "campaign": schema,
+        "run.json": RUN_FORMAT,
+        "point.json": POINT_FORMAT,
+        "launch.json": LAUNCH_FORMAT,
+        "plugins": API_VERSION,
+        "runs.sqlite": INDEX_FORMAT,
+    }
+    assert told == {file: list(range(1, form + 1)) for file, form in newest.items()}
