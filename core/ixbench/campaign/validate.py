@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from ixbench.campaign.keypath import get
-from ixbench.model.errors import Fault, did_you_mean
+from ixbench.model.errors import MOST_TOLD, Fault, did_you_mean
 from ixbench.model.secrets import HIDDEN, is_secret_name, redact_text
 
 if TYPE_CHECKING:
@@ -85,12 +85,16 @@ def check(
         found: dict[KeyPath, list[ErrorDetails]] = {}
         for detail in error.errors(include_url=False):
             found.setdefault(_real_path(table, detail), []).append(detail)
+    above = {path[:length] for path in found for length in range(len(path))}
     faults: dict[KeyPath, Fault] = {}
     for path, details in found.items():
-        if any(details[0]["type"] != "extra_forbidden" and len(path) < len(other) and other[: len(path)] == path for other in found):
+        if details[0]["type"] != "extra_forbidden" and path in above:
             # A union complains about the value as a whole too, once for each of its other forms.
             continue
-        faults[path] = _advised(_fault(model, path, details, locate(path), further_keys))
+        if len(faults) < MOST_TOLD:
+            faults[path] = _advised(_fault(model, path, details, locate(path), further_keys))
+        else:
+            faults[path] = Fault(where=locate(path), problem="wrong too")
     return None, faults
 
 

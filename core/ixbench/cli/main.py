@@ -16,7 +16,7 @@ from ixbench.cli.parser import Parser, command_parser, parse, try_help
 from ixbench.host.load import load_host
 from ixbench.host.source import describe
 from ixbench.host.specs import Specs
-from ixbench.model.errors import Fault, InputError, IxbenchError, did_you_mean
+from ixbench.model.errors import MOST_TOLD, Fault, InputError, IxbenchError, did_you_mean
 from ixbench.model.printable import printable
 from ixbench.model.secrets import redact_text
 
@@ -43,6 +43,7 @@ BUILT_IN = (
     "metrics",
     "prices",
     "hardware",
+    "new",
 )
 """Modules of this package, each with a `COMMAND`, in the order of `ixbench --help`; that of `import`, a word of Python, is `import_`."""
 
@@ -78,8 +79,10 @@ def tell_failure(error: BaseException, where: str = "") -> int:
         return EXIT_INTERRUPTED
     for leaf in leaves:
         if isinstance(leaf, InputError):
-            for fault in leaf.faults:
+            for fault in leaf.faults[:MOST_TOLD]:
                 _tell(str(fault))
+            if len(leaf.faults) > MOST_TOLD:
+                _tell(f"and {len(leaf.faults) - MOST_TOLD:,} more faults; mend these first")
         else:
             _tell(str(leaf) if isinstance(leaf, IxbenchError) else _unforeseen(leaf, where))
     if any(not isinstance(leaf, IxbenchError) for leaf in leaves) and os.environ.get(DEBUG_VARIABLE, "0") != "0":

@@ -37,6 +37,10 @@ class IxbenchError(Exception):
     """Base of every failure that ixbench foresees; `str()` is one sentence for the user."""
 
 
+MOST_TOLD = 100
+"""Faults that are told in full; a file with more is better read than listed."""
+
+
 class InputError(IxbenchError):
     """The file, the command line or an input file is wrong: nothing ran, exit code 2."""
 

@@ -17,7 +17,7 @@ from ixbench.cli.parser import Parser, command_parser, parse
 from ixbench.host import load
 from ixbench.host.contracts.command import Command
 from ixbench.host.host import Host
-from ixbench.model.errors import Fault, InputError, IxbenchError
+from ixbench.model.errors import MOST_TOLD, Fault, InputError, IxbenchError
 
 
 def command(name="hello", run=lambda arguments: 0, configure=lambda parser: None, **more):
@@ -263,3 +263,13 @@ def test_a_file_name_is_seen_and_not_obeyed(ixbench):
     assert (code, out) == (2, "")
     assert r"\x1b[31mred\x07.toml" in err
     assert not {"\x1b", "\a"} & set(err)
+
+
+def test_of_very_many_faults_the_first_are_told_and_the_rest_counted(ixbench, tmp_path):
+    path = tmp_path / "many.toml"
+    path.write_text("".join(f"key{number} = 1\n" for number in range(1000)))
+    code, out, err = ixbench("check", str(path))
+    lines = err.splitlines()
+    assert (code, out, len(lines)) == (2, "", MOST_TOLD + 1)
+    assert lines[0].startswith(f"ixbench: {path}: key0: unknown key; allowed: ")
+    assert re.fullmatch(r"ixbench: and 9\d\d more faults; mend these first", lines[-1])
