@@ -46,7 +46,7 @@ class LadderSide:
     @property
     def kind(self) -> DrawKind | None:
         """What the draws of all its curves are; None unless every curve with points was drawn several times in one way."""
-        kinds = {draws.kind for draws in self.draws.values() if draws.curve.rated}
+        kinds: set[DrawKind | None] = {draws.kind for draws in self.draws.values() if draws.curve.rated}
         return kinds.pop() if len(kinds) == 1 else None
 
     @cached_property

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ixbench.frontier.points import session_of
 from ixbench.model.errors import Fault, InputError, did_you_mean
-from ixbench.model.imported import import_source
 from ixbench.model.printable import printable
 from ixbench.report.foreign import evidence_of
 from ixbench.report.load import is_run_folder, load_runs, run_folders
@@ -128,7 +128,7 @@ def _narrowed(view: RunView, selection: Selection) -> RunView:
         raise InputError(Fault(where=selection.text, problem="no point of it is finished, so there is nothing to compare"))
     points = view.points
     if selection.day is not None:
-        days = {point.id: _day(point, view) for point in points}
+        days = {point.id: session_of(view, point)[0] for point in points}
         points = _kept(points, lambda point: days[point.id] == selection.day, set(days.values()) - {""}, selection, f"of {selection.day}")
     if selection.name is not None:
         points = _named(points, selection.name, selection)
@@ -176,8 +176,3 @@ def _kept(
         advice = did_you_mean(selection.name or "", names)
         raise InputError(Fault(where=selection.text, problem=f"no point {words}", allowed=", ".join(names), advice=advice))
     return found
-
-
-def _day(point: PointResult, view: RunView) -> str:
-    source = import_source(point) if point.origin == "imported" else None
-    return view.started[:_DAY] if source is None else source.date
