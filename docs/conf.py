@@ -22,6 +22,7 @@ nitpicky = True
 html_theme = "furo"
 html_title = "ixbench"
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 html_additional_pages = {"index": "to_index.html"}
 templates_path = ["templates"]
