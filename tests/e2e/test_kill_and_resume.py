@@ -75,7 +75,7 @@ def under_fire(shell, results, kills):
 
     :param kills: called after each kill.
     """
-    chance = random.Random(SEED)  # noqa: S311 - moments, not secrets
+    chance = random.Random(SEED)
     started = time.monotonic()
     first = shell.run("run", "campaign.toml", "--results", str(results / "whole"))
     assert first.code in ENDED, first.err
