@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 EXIT_NOTHING = 3
 """Every row was refused."""
 
+_MOST_COUNTED = 10**9
+
 DESCRIPTION = """\
 Read result files of other tools (InferenceX, serving clients, AIPerf) and write their points as a run folder, for
-`ixbench report` and `ixbench compare`. Imported points say so and stand on curves of their own.
+`ixbench report` and `ixbench compare`. Imported points say so and stand on curves of their own. Of a folder all files in it
+and below it are read that an importer knows.
 
 Rows that cannot be taken are listed with their reasons on stderr and kept in run.json; if every row is refused nothing is
 written and the exit code is 3. What files do not tell (raw client output knows no GPUs) can be said with the flags below,
@@ -29,6 +32,7 @@ EXAMPLES = (
     "ixbench import rows.json --out results/published",
     "ixbench import client-c8.json client-c16.json --sku mi355x --gpus 8 --precision fp8 --out results/ours",
     "ixbench import dump.json --only 'kimik3-*' --out results/kimi-k3",
+    "ixbench import artifacts/ --engine vllm --sku mi355x --gpus 8 --out results/aiperf",
     "ixbench import profile_export.jsonl --engine vllm --sku mi355x --gpus 8 --out results/aiperf",
 )
 
@@ -38,8 +42,8 @@ def _count(text: str) -> int:
         found = int(text)
     except ValueError:
         found = 0
-    if found < 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, allowed: a whole number from 1")
+    if not 1 <= found <= _MOST_COUNTED:
+        raise argparse.ArgumentTypeError(f"found {text!r}, allowed: a whole number from 1 to {_MOST_COUNTED:,}")
     return found
 
 
@@ -63,7 +67,9 @@ def _date(text: str) -> str:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", nargs="+", type=Path, help="a result file that an importer knows")
+    parser.add_argument(
+        "path", metavar="PATH", nargs="+", type=Path, help="a result file that an importer knows, or a folder of such files"
+    )
     parser.add_argument("--out", metavar="RUN", type=Path, required=True, help="the run folder to make")
     parser.add_argument("--only", metavar="GLOB", action="append", default=[], help="only points whose ids match; repeatable")
     parser.add_argument("--title", metavar="TEXT", help="title of the run (default: model on hardware, or the file's name)")
@@ -89,7 +95,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.load import load_host
     from ixbench.model.printable import printable
     from ixbench.report.foreign import import_report
-    from ixbench.report.import_run import import_files, priced, title_of, write_import
+    from ixbench.report.import_run import folder_report, import_files, priced, title_of, write_import
     from ixbench.store.folder import iso_utc
 
     host = load_host()
@@ -98,6 +104,8 @@ def _run(arguments: argparse.Namespace) -> int:
     for result in imported.results:
         for line in import_report(result):
             print(line, file=sys.stderr)
+    for line in folder_report(imported):
+        print(line, file=sys.stderr)
     if imported.replaced:
         print(f"{imported.replaced} rows replaced by those of later files", file=sys.stderr)
     if not imported.points:

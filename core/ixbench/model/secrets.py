@@ -30,6 +30,8 @@ _HARMLESS = frozenset({"true", "false", "none", "null", "auto", "default", "enab
 
 _USERINFO = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://)(?P<userinfo>[^/\s?#\"'<>]*)@")
 _QUERY_VALUE = re.compile(r"(?P<lead>[?&;])(?P<name>[\w.%-]+)=(?P<value>[^&;#\s\"'<>]+)")
+_SUSPECT = re.compile(r"[@=\s]")
+"""What every text has in which one of these three finds something: most names and words of a result have none of it."""
 _AUTH_HEADER = re.compile(r"(?P<lead>\b(?:bearer|basic)\s+)(?P<value>[A-Za-z0-9._~+/=-]{8,})", re.IGNORECASE)
 
 
@@ -61,6 +63,8 @@ def redact_url(text: str) -> str:
 
 def redact_text(text: str) -> str:
     """Return the text without what shows by its form that it is secret: userinfo in URLs, secret query values, auth headers' values."""
+    if _SUSPECT.search(text) is None:
+        return text
     return _AUTH_HEADER.sub(lambda match: f"{match['lead']}{HIDDEN}", redact_url(text))
 
 

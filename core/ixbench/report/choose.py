@@ -56,6 +56,8 @@ def choose_reporters(names: Sequence[str], host: Host, *, where: str = "--use") 
 
 
 def _installed(name: str, host: Host, where: str) -> ChosenReporter:
+    if "/" in name:
+        raise InputError(Fault(where=where, problem=f"'{name}' is no name of a reporter", advice="a file with one ends in .py"))
     reporter = host.reporter(name, where=where)
     return ChosenReporter(reporter=reporter, source=str(host.source_of(reporter)))
 

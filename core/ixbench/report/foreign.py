@@ -35,14 +35,24 @@ AGENTIC_AXIS = "p90"
 """Percentile of the speed axis where all points are agentic."""
 
 
+class UnknownFormatError(InputError):
+    """No importer knows a file."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignResult:
     """A foreign file with what its importer made of it."""
 
     path: Path
+    name: str
+    """Of a file that was found in a folder its path in there, else the file's name."""
     importer: str
     file: ForeignFile
     found: ImportedFile
+
+    def place(self, row: RefusedRow) -> str:
+        """Return where a row stands, with the file as the user knows it."""
+        return self.name + row.where.removeprefix(self.file.name) if row.where.startswith(self.file.name) else row.where
 
 
 def known_skus(host: Host) -> dict[str, Sku]:
@@ -50,10 +60,11 @@ def known_skus(host: Host) -> dict[str, Sku]:
     return {sku.sku: sku for book in host.hardware() for sku in book.skus()}
 
 
-def read_foreign(path: Path, host: Host, context: ImportContext | None = None) -> ForeignResult:
+def read_foreign(path: Path, host: Host, context: ImportContext | None = None, *, folder: Path | None = None) -> ForeignResult:
     """Read a foreign result file.
 
     :param context: what the user says that the file does not; without it only the books are known.
+    :param folder: the folder that was given and in which the file was found.
     :raises InputError: if there is no such file, it is too large, or no importer knows it.
     :raises PluginError: if an importer breaks on a file that it recognised.
     """
@@ -62,15 +73,16 @@ def read_foreign(path: Path, host: Host, context: ImportContext | None = None) -
         if file.size > LARGEST_FILE:
             raise InputError(Fault(where=str(path), problem="is larger than a gibibyte", allowed="a run folder or a result file"))
         if not file.size:
-            raise InputError(Fault(where=str(path), problem="is empty", allowed="a run folder or a result file"))
+            raise UnknownFormatError(Fault(where=str(path), problem="is empty", allowed="a run folder or a result file"))
         importer = _importer_for(path, file, host)
     except FileNotFoundError as error:
         raise InputError(Fault(where=str(path), problem="does not exist", allowed="a run folder or a result file")) from error
     except OSError as error:
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
     if importer is None:
-        names = ", ".join(sorted(importer.name for importer in host.importers())) or "none is installed"
-        raise InputError(Fault(where=str(path), problem=f"is neither a run folder nor a file that an importer knows (importers: {names})"))
+        raise UnknownFormatError(
+            Fault(where=str(path), problem=f"is neither a run folder nor a file that an importer knows (importers: {importer_names(host)})")
+        )
     try:
         found = importer.read(file, context or ImportContext(skus=known_skus(host)))
         _check(found)
@@ -81,7 +93,13 @@ def read_foreign(path: Path, host: Host, context: ImportContext | None = None) -
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
     except Exception as error:
         raise PluginError(f"{path}: {host.source_of(importer)}: importer {importer.name}: {describe(error)}") from error
-    return ForeignResult(path=path, importer=importer.name, file=file, found=found)
+    name = path.name if folder is None else path.relative_to(folder).as_posix()
+    return ForeignResult(path=path, name=name, importer=importer.name, file=file, found=found)
+
+
+def importer_names(host: Host) -> str:
+    """Return the names of all importers, for messages."""
+    return ", ".join(sorted(importer.name for importer in host.importers())) or "none is installed"
 
 
 def view_of(result: ForeignResult, run_id: str, host: Host) -> RunView:
@@ -112,10 +130,10 @@ def import_report(result: ForeignResult, most: int = MOST_REFUSALS) -> tuple[str
     if refused:
         reasons = Counter(row.code for row in refused)
         lines.append(f"{result.path}: {len(refused)} refused: {', '.join(f'{count} {code}' for code, count in reasons.most_common())}")
-        lines += [f"refused: {row}" for row in refused[:most]]
+        lines += [f"refused: {result.place(row)}: {row.code}: {row.text}" for row in refused[:most]]
         if len(refused) > most:
             lines.append(f"refused: {len(refused) - most} more")
-    lines += [f"warning: {result.file.name}: {warning}" for warning in found.warnings]
+    lines += [f"warning: {result.name}: {warning}" for warning in found.warnings]
     for point in found.points:
         for reason in point.verdict.reasons:
             if reason.severity == "invalid":

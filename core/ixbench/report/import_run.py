@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from ixbench.host.contracts.importer import RefusedRow
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.imported import import_source
 from ixbench.model.printable import printable
 from ixbench.model.secrets import Redactor
-from ixbench.report.foreign import newest_date, quotes_of, read_foreign, settings_of, sku_of
+from ixbench.report.foreign import UnknownFormatError, importer_names, newest_date, quotes_of, read_foreign, settings_of, sku_of
+from ixbench.report.foreign_folder import files_in
 from ixbench.store.folder import RunFolder
 from ixbench.store.header import RunHeader
 
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from ixbench.report.foreign import ForeignResult
 
 
+UNREADABLE = "unreadable"
+"""Code of a file in a folder that an importer knows and that cannot be read."""
+NAMED = 5
+"""Files that no importer knows are named up to here, and counted."""
 LOCAL = "local"
 """Source of tokens that a tokenizer of the client counted."""
 
@@ -41,18 +47,23 @@ class Imported:
     measurements: Mapping[str, Measurement]
     replaced: int
     """Points of earlier files that a later file had again."""
+    unread: tuple[RefusedRow, ...] = ()
+    """Files in folders that an importer knows and that cannot be read, with the reason."""
+    unknown: tuple[str, ...] = ()
+    """Files in folders that no importer knows."""
 
 
 def import_files(paths: Sequence[Path], host: Host, context: ImportContext, only: Sequence[str] = ()) -> Imported:
-    """Read foreign files and put their points together.
+    """Read foreign files, and those in foreign folders, and put their points together.
 
     :param only: globs of point ids; empty = all.
-    :raises InputError: for every file that cannot be read and every glob that matches nothing, all at once.
+    :raises InputError: for every file given that cannot be read, every folder without any result, and every glob that matches nothing,
+        all at once.
     """
-    results = _read_all(paths, host, context)
+    read = _read_all(paths, host, context)
     rows: dict[object, tuple[PointResult, Measurement | None]] = {}
     replaced = 0
-    for number, result in enumerate(results):
+    for number, result in enumerate(read.results):
         for point in result.found.points:
             key: object = result.found.unique.get(point.id) or (number, point.id)
             replaced += rows.pop(key, None) is not None
@@ -69,7 +80,14 @@ def import_files(paths: Sequence[Path], host: Host, context: ImportContext, only
         points.append(replace(point, id=name))
         if measurement is not None:
             measurements[name] = measurement
-    return Imported(results=results, points=tuple(_only(points, only) if points else points), measurements=measurements, replaced=replaced)
+    return Imported(
+        results=tuple(read.results),
+        points=tuple(_only(points, only) if points else points),
+        measurements=measurements,
+        replaced=replaced,
+        unread=tuple(read.unread),
+        unknown=tuple(read.unknown),
+    )
 
 
 def write_import(imported: Imported, out: Path, host: Host, *, title: str, started: str, quotes: Sequence[Quote]) -> Path:
@@ -88,10 +106,8 @@ def write_import(imported: Imported, out: Path, host: Host, *, title: str, start
         report=settings_of(points),
         quotes=tuple(quotes),
         sku=sku_of(points, host),
-        plugins=tuple(
-            {"name": source.plugin, "distribution": source.distribution, "version": source.version} for source in host.sources()
-        ),
-        imported=tuple(_on_record(result) for result in imported.results),
+        plugins=tuple({"name": source.plugin, "distribution": source.distribution, "version": source.version} for source in host.sources()),
+        imported=(*map(_on_record, imported.results), *map(_unread_on_record, imported.unread)),
     )
     with RunFolder.create_at(out, header=header, redactor=Redactor()) as folder:
         for point in points:
@@ -109,6 +125,16 @@ def write_import(imported: Imported, out: Path, host: Host, *, title: str, start
         return folder.path
 
 
+def folder_report(imported: Imported) -> tuple[str, ...]:
+    """Return what was left of folders, a line each: files that cannot be read, with their reasons, and those that no importer knows."""
+    lines = [f"refused: {row}" for row in imported.unread]
+    if imported.unknown:
+        some = ", ".join(imported.unknown[:NAMED])
+        more = f" and {len(imported.unknown) - NAMED} more" if len(imported.unknown) > NAMED else ""
+        lines.append(f"no importer knows: {some}{more}")
+    return tuple(printable(line) for line in lines)
+
+
 def title_of(imported: Imported) -> str:
     """Return the title of the first file, or how many files there were where their titles differ."""
     titles = dict.fromkeys(printable(result.found.title) for result in imported.results if result.found.points)
@@ -124,34 +150,66 @@ def _counted_locally(record: RequestRecord) -> RequestRecord:
     return replace(record, local_input=record.usage_input, local_output=record.usage_output, usage_input=None, usage_output=None)
 
 
-def _read_all(paths: Sequence[Path], host: Host, context: ImportContext) -> tuple[ForeignResult, ...]:
+def _read_all(paths: Sequence[Path], host: Host, context: ImportContext) -> _Read:
+    read = _Read()
     faults: list[Fault] = []
-    results: list[ForeignResult] = []
     seen: set[Path] = set()
-    read_too: set[Path] = set()
     for path in paths:
         resolved = path.resolve()
         if resolved in seen:
             faults.append(Fault(where=str(path), problem="is given twice", advice="name each file once"))
             continue
         seen.add(resolved)
-        if resolved in read_too:
-            continue
-        if path.is_dir():
-            faults.append(
-                Fault(where=str(path), problem="is a folder", allowed="result files", advice=f"name the files in it: {path}/*.json")
-            )
-            continue
         try:
-            result = read_foreign(path, host, context)
+            if path.is_dir():
+                _read_folder(path, host, context, read)
+            else:
+                read.take(path, host, context)
         except InputError as error:
             faults += error.faults
-            continue
-        read_too |= {path.with_name(name).resolve() for name in result.found.read_too}
-        results.append(result)
     if faults:
         raise InputError(faults)
-    return tuple(results)
+    return read
+
+
+def _read_folder(folder: Path, host: Host, context: ImportContext, read: _Read) -> None:
+    """Read what a folder holds: a file that is broken is told of and keeps no other from being taken.
+
+    :raises InputError: if there is nothing in it that an importer knows.
+    """
+    before = len(read.results) + len(read.unread) + len(read.taken)
+    files = files_in(folder)
+    for path in files:
+        try:
+            read.take(path, host, context, folder)
+        except UnknownFormatError:
+            read.unknown.append(str(path))
+        except InputError as error:
+            where = path.relative_to(folder).as_posix()
+            read.unread += [RefusedRow(where=where, code=UNREADABLE, text=fault.problem) for fault in error.faults]
+    if len(read.results) + len(read.unread) + len(read.taken) == before:
+        problem = f"holds no file that an importer knows (importers: {importer_names(host)}; files: {len(files)})"
+        raise InputError(Fault(where=str(folder), problem=problem, allowed="result files, or a folder of them"))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Read:
+    """What was read so far."""
+
+    results: list[ForeignResult] = field(default_factory=list)
+    unread: list[RefusedRow] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    taken: set[Path] = field(default_factory=set)
+    """Files that were read, alone or with another one."""
+
+    def take(self, path: Path, host: Host, context: ImportContext, folder: Path | None = None) -> None:
+        """Read a file, unless it was read before."""
+        resolved = path.resolve()
+        if resolved in self.taken:
+            return
+        result = read_foreign(path, host, context, folder=folder)
+        self.taken |= {resolved, *(path.with_name(name).resolve() for name in result.found.read_too)}
+        self.results.append(result)
 
 
 def _only(points: Sequence[PointResult], patterns: Sequence[str]) -> list[PointResult]:
@@ -169,12 +227,19 @@ def _only(points: Sequence[PointResult], patterns: Sequence[str]) -> list[PointR
 def _on_record(result: ForeignResult) -> dict[str, Any]:
     found = result.found
     return {
-        "file": printable(result.file.name),
+        "file": printable(result.name),
         "sha256": result.file.sha256,
         "importer": result.importer,
         "schemas": dict(found.schemas),
         "points": len(found.points),
-        "refused": [{"where": printable(row.where), "code": row.code, "text": printable(row.text)} for row in found.refused],
+        "refused": [{"where": printable(result.place(row)), "code": row.code, "text": printable(row.text)} for row in found.refused],
         "warnings": [printable(warning) for warning in found.warnings],
         "read_too": [printable(name) for name in found.read_too],
     }
+
+
+def _unread_on_record(row: RefusedRow) -> dict[str, Any]:
+    """Return the record of a file that could not be read: whose it is was not found out."""
+    refused = {"where": printable(row.where), "code": row.code, "text": printable(row.text)}
+    found: dict[str, Any] = {"file": printable(row.where), "sha256": None, "importer": None, "schemas": {}, "points": 0}
+    return found | {"refused": [refused], "warnings": [], "read_too": []}

@@ -69,15 +69,14 @@ def write_reports(
     failures: dict[str, None] = {}
     for item, item_options in prepared:
         try:
-            artifacts = [_checked(artifact, files) for artifact in item.reporter.render(runs, item_options)]
+            artifacts = [(artifact, _bytes_of(_checked(artifact, files))) for artifact in item.reporter.render(runs, item_options)]
         except InputError as error:
             failures |= dict.fromkeys(map(str, error.faults))
             continue
         except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
             failures[f"{item.source}: reporter {item.reporter.name}: {describe(error)}"] = None
             continue
-        for artifact in artifacts:
-            content = artifact.content.encode() if isinstance(artifact.content, str) else artifact.content
+        for artifact, content in artifacts:
             files[artifact.name] = out / artifact.name
             write_atomic(files[artifact.name], content)
             if artifact.show:
@@ -125,3 +124,13 @@ def _checked(artifact: object, taken: Mapping[str, object]) -> Artifact:
     if not isinstance(artifact.content, str | bytes):
         raise TypeError(f"the content of {artifact.name} is neither text nor bytes")
     return artifact
+
+
+def _bytes_of(artifact: Artifact) -> bytes:
+    if isinstance(artifact.content, bytes):
+        return artifact.content
+    try:
+        return artifact.content.encode()
+    except UnicodeEncodeError as error:
+        place = f"character {error.start}, {artifact.content[error.start]!r},"
+        raise ValueError(f"{place} of {artifact.name} is no text: half of a surrogate pair") from error

@@ -20,7 +20,7 @@ from ixbench_plugins.importers.row import (
     split_unknown,
     users_of,
 )
-from ixbench_plugins.importers.units import STATISTICS
+from ixbench_plugins.importers.units import STATISTICS, refuse_both_units
 from ixbench_plugins.importers.values import number, plain, table, text, whole
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def read_fixed(document: Mapping[str, Any], schema: str, context: ImportContext)
     else:
         parallel, gpus = roles_of(document, disaggregated=identity.disaggregated)
     numbers = {key: found for key in NUMBERS if (found := number(document.get(key))) is not None}
+    refuse_both_units(document, numbers)
     return Row(
         schema=schema,
         **{name: getattr(identity, name) for name in identity.__dataclass_fields__},
@@ -122,6 +123,8 @@ def read_api(document: Mapping[str, Any], context: ImportContext) -> Row:
     if not identity.disaggregated:
         gpus, site = pool_of_site(parallel["prefill"], gpus)
         extra |= {"num_gpus_site": site} if site is not None else {}
+    numbers = {key: found for key in NUMBERS if (found := number(metrics.get(key))) is not None}
+    refuse_both_units(metrics, numbers)
     kind = AGENTIC if agentic else "single_turn"
     key = [document.get("workflow_run_id"), *(document.get(name) for name in _CONFIGURATION), kind]
     key += [document.get(name) for name in ("isl", "osl", "conc", "offload_mode")]
@@ -135,7 +138,7 @@ def read_api(document: Mapping[str, Any], context: ImportContext) -> Row:
         kv_offload=offload_of(document),
         gpus=gpus,
         parallel=parallel,
-        numbers={key: found for key in NUMBERS if (found := number(metrics.get(key))) is not None},
+        numbers=numbers,
         requests=whole(metrics.get("num_requests_total")),
         ok=whole(metrics.get("num_requests_successful")),
         date=date_of(document.get("date")) or context.date,

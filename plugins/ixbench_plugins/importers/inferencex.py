@@ -107,6 +107,8 @@ def read_row(document: Any, context: ImportContext) -> Row:  # noqa: ANN401 - a 
     else:
         row = read_fixed(document, schema, context)
     row = _with_extras(row)
+    if (told := text(document.get("date"))) and not date_of(told):
+        row = replace(row, warnings=(*row.warnings, f"'{told}' is no date, so it is not known when it was measured"))
     if row.ok == 0:
         raise RowError("no_success", "no request succeeded")
     return row

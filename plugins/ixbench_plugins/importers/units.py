@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench_plugins.importers.errors import RowError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Iterable, Mapping
 
 STATISTICS = ("mean", "median", "std", "p50", "p75", "p90", "p95", "p99", "p99.9")
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
@@ -38,6 +38,17 @@ def seconds_of(raw: Mapping[str, float], duration_s: float | None = None) -> dic
     for stem, value in found.items():
         check_seconds(stem, value, duration_s)
     return found
+
+
+def refuse_both_units(keys: Container[str], seconds: Iterable[str]) -> None:
+    """Refuse an object of a schema in seconds that has the same latency in milliseconds too.
+
+    :param seconds: the keys that it has in seconds.
+    :raises RowError: duplicate_unit.
+    """
+    for stem in seconds:
+        if f"{stem}_ms" in keys:
+            raise RowError("duplicate_unit", f"{stem} stands there in ms and in seconds; only one of them can be meant")
 
 
 def check_seconds(stem: str, value: float, duration_s: float | None) -> None:

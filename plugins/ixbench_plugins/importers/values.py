@@ -9,6 +9,8 @@ from typing import Any
 
 MOST_CHARACTERS = 300
 """Of a name that a file gives; longer ones are cut."""
+LARGEST_WHOLE = 2**63 - 1
+"""What is larger is neither a count nor a time stamp, and no file format of ours could hold it."""
 _NO_SLUG = re.compile(r"[^a-z0-9.]+")
 
 
@@ -23,9 +25,9 @@ def number(value: Any) -> float | None:  # noqa: ANN401 - JSON values have any t
 
 
 def whole(value: Any) -> int | None:  # noqa: ANN401 - as above
-    """Return a whole number that is not negative, also of a float without a fraction; None for anything else."""
+    """Return a whole number that is not negative of at most 64 bits, also of a float without a fraction; None for anything else."""
     found = number(value)
-    return int(found) if found is not None and found >= 0 and found == int(found) else None
+    return int(found) if found is not None and 0 <= found <= LARGEST_WHOLE and found == int(found) else None
 
 
 def text(value: Any) -> str:  # noqa: ANN401 - as above

@@ -83,6 +83,57 @@ def test_rows_become_a_run_folder(write, tmp_path, capsys):
     assert "vllm-c16" in capsys.readouterr().out
 
 
+def test_a_folder_is_imported_with_all_below_it_and_what_is_wrong_in_it_is_told(write, tmp_path, capsys):
+    write([ROW, ROW | {"hw": "a100"}], "results/rows.json")
+    write([ROW | {"conc": 16}, ROW | {"conc": 0}], "results/deep/er/rows.json")
+    write(ROW | {"conc": 64}, "results/.hidden/rows.json")
+    write(ROW | {"conc": 32}, "results/own/points/a/point.json")
+    write({"format": 1}, "results/own/run.json")
+    (tmp_path / "results/deep/broken.json").write_text('{"max_concurrency": 3,')
+    for number in range(7):
+        (tmp_path / f"results/log{number}.txt").write_text("started\n" * number)
+    (tmp_path / "results/deep/loop").symlink_to(tmp_path / "results")
+    (tmp_path / "results/deep/gone.json").symlink_to(tmp_path / "nowhere")
+    assert main(["import", "results", "results/rows.json", "--out", "run"]) == 0
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        "results/rows.json: importer inferencex: 1 point (1 of agg_v1)",
+        "results/rows.json: 1 refused: 1 unknown_hardware",
+        "refused: rows.json[1]: unknown_hardware: 'a100' is no SKU that a hardware book has",
+        "results/deep/er/rows.json: importer inferencex: 1 point (1 of agg_v1)",
+        "results/deep/er/rows.json: 1 refused: 1 missing_conc",
+        "refused: deep/er/rows.json[1]: missing_conc: a fixed-sequence row needs conc, found 0",
+        "refused: deep/broken.json: unreadable: is broken JSON at line 1, column 23: Expecting property name enclosed in double quotes",
+        f"no importer knows: {', '.join(f'results/log{number}.txt' for number in range(5))} and 2 more",
+    ]
+    reader = RunReader(tmp_path / "run")
+    assert reader.sealed() == ("vllm-c8", "vllm-c16")
+    found = [(one["file"], one["points"], [row["where"] for row in one["refused"]]) for one in reader.header().imported]
+    assert found == [
+        ("rows.json", 1, ["rows.json[1]"]),
+        ("deep/er/rows.json", 1, ["deep/er/rows.json[1]"]),
+        ("deep/broken.json", 0, ["deep/broken.json"]),
+    ]
+    assert main(["report", "run", "--use", "table", "--out", "out"]) == 0
+    assert len(Path("out/table.csv").read_text().splitlines()) == 3
+
+
+def test_a_folder_in_which_every_row_is_refused_gives_nothing(write, tmp_path, capsys):
+    write([ROW | {"hw": "a100"}], "results/rows.json")
+    assert main(["import", "results", "--out", "run"]) == 3
+    assert not (tmp_path / "run").exists()
+    assert capsys.readouterr().err.splitlines()[-1] == "ixbench: every row was refused, so nothing was written"
+
+
+def test_a_folder_of_too_many_files_is_refused(write, monkeypatch, capsys):
+    monkeypatch.setattr("ixbench.report.foreign_folder.MOST_FILES", 3)
+    for number in range(4):
+        write(ROW, f"results/{number}.json")
+    assert main(["import", "results", "--out", "run"]) == 2
+    said = "results: holds more than 3 files; name the folders or the files that hold results"
+    assert said in capsys.readouterr().err
+
+
 def test_imported_and_read_directly_are_the_same(write, capsys):
     name = write([ROW, ROW | {"conc": 16, "median_tpot": 0.03, "tput_per_gpu": 1000.0, "input_tput_per_gpu": 900.0}])
     assert main(["import", name, "--out", "run"]) == 0
@@ -185,14 +236,16 @@ def test_many_refusals_are_counted_after_the_first(write, capsys):
     ("words", "said"),
     [
         (["rows.json"], "the following arguments are required: --out"),
-        (["rows.json", "--out", "run", "--gpus", "0"], "argument --gpus: found '0', allowed: a whole number from 1"),
+        (["rows.json", "--out", "run", "--gpus", "0"], "argument --gpus: found '0', allowed: a whole number from 1 to 1,000,000,000"),
         (["rows.json", "--out", "run", "--date", "soon"], "argument --date: found 'soon', allowed: a date such as 2026-09-10"),
         (["rows.json", "--out", "run", "--usd-per-gpu-hour", "nan"], "argument --usd-per-gpu-hour: found 'nan', allowed: a number above 0"),
         (["rows.json", "--out", "run", "--sku", "mi355"], "--sku: unknown SKU 'mi355'; allowed: h100"),
         (["rows.json", "--out", "run", "--book", "1999"], "--book: unknown price book '1999'; allowed: 2026-04, 2026-08, 2026-09"),
         (["rows.json", "rows.json", "--out", "run"], "rows.json: is given twice; name each file once"),
         (["absent.json", "--out", "run"], "absent.json: does not exist"),
-        ([".", "--out", "run"], ".: is a folder; allowed: result files"),
+        (["bare", "--out", "run"], "bare: holds no file that an importer knows (importers: aiperf, inferencex; files: 2); allowed: result"),
+        (["made", "--out", "run"], "made: is a run folder; allowed: result files of other tools; ixbench report made reads it as it is"),
+        (["bare", "rows.json", "--gpus", "99999999999", "--out", "run"], "found '99999999999', allowed: a whole number from 1 to 1,000,0"),
         (["empty.json", "--out", "run"], "empty.json: is empty"),
         (["broken.json", "--out", "run"], "broken.json: is broken JSON at line 1, column"),
         (["other.json", "--out", "run"], "other.json: is neither a run folder nor a file that an importer knows (importers: "),
@@ -204,6 +257,10 @@ def test_what_is_wrong_is_told_in_a_line(write, tmp_path, capsys, words, said):
     write(ROW)
     write({"a": 1}, "other.json")
     write(ROW, "full/rows.json")
+    write({"format": 1}, "made/run.json")
+    write("nothing", "bare/log.txt")
+    write(ROW, "bare/.hidden.json")
+    write([], "bare/deep/list.json")
     (tmp_path / "empty.json").write_text("")
     (tmp_path / "broken.json").write_text('{"max_concurrency": 3,')
     assert main(["import", *words]) == 2

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ixbench.model import secrets
 from ixbench.model.secrets import HIDDEN, Redactor, is_secret_name, redact_argv, redact_table, redact_text, redact_url
 
 
@@ -138,6 +139,12 @@ def test_known_values_are_hidden_wherever_they_stand():
 
 def test_without_values_only_the_form_tells():
     assert Redactor(["", "a", "1"]).text("a 1 http://u:p@h") == "a 1 http://***@h"
+
+
+@given(st.text(alphabet="a1:/@=?&; \n\tBearerbasickey"))
+def test_texts_that_are_passed_over_quickly_hold_nothing_to_hide(text):
+    slowly = secrets._AUTH_HEADER.sub(lambda match: f"{match['lead']}{HIDDEN}", redact_url(text))
+    assert redact_text(text) == slowly
 
 
 @given(

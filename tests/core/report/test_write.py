@@ -98,6 +98,7 @@ def test_what_the_runs_do_not_allow_is_told_once_and_blames_nobody(tmp_path):
         ([Artifact(name=".hidden", content="x")], "no plain name"),
         ([Artifact(name="good.md", content="x")], "another reporter has written already"),
         ([Artifact(name="bad.md", content=5)], "neither text nor bytes"),
+        ([Artifact(name="bad.md", content="ok \ud800")], "character 3, '\\ud800', of bad.md is no text"),
     ],
 )
 def test_artifacts_that_cannot_be_written_are_the_reporters_failure(tmp_path, artifacts, said):
@@ -177,6 +178,12 @@ def test_a_file_that_gives_none_is_one_sentence(tmp_path, text, said):
         choose_reporters([str(path)], host_of())
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_path_without_py_is_no_name_of_a_reporter():
+    with pytest.raises(InputError) as caught:
+        choose_reporters(["./mine", "good"], host_of(good()))
+    assert str(caught.value) == "--use: './mine' is no name of a reporter; a file with one ends in .py"
 
 
 def test_a_file_that_is_not_there_and_a_name_that_is_taken(tmp_path):

@@ -250,6 +250,8 @@ def test_users_come_before_conc_where_work_is_agentic(foreign):
         (api(metrics={"p90_e2el": ...}), "no_latency"),
         (api(metrics={"p90_itl": ...}), "no_speed"),
         (raw(median_tpot=0.0382), "duplicate_unit"),
+        (v1(median_ttft_ms=588.1), "duplicate_unit"),
+        (api(metrics={"p90_itl_ms": 12.0}), "duplicate_unit"),
         (raw(median_tpot_ms=..., median_tpot=38.2, median_e2el_ms=..., median_e2el=39667.0), "unit_suspect"),
         (raw(duration=0), "bad_rate"),
         (raw(output_throughput=9999.0), "bad_rate"),
@@ -295,6 +297,18 @@ def test_unknown_numbers_are_kept_and_other_unknown_keys_are_told_once(foreign):
         "other: unknown key whose value is no number, dropped in 1 row",
     )
     assert one(foreign, raw(**{"request_goodput:": 1.5})).id == "vllm-c16"
+
+
+def test_what_is_no_date_is_told(foreign):
+    found = read(foreign, [v1(date="yesterday"), v1(date="2026-09-01", conc=32), v1(date=None, conc=64)])
+    assert [import_source(point).date for point in found.points] == ["", "2026-09-01", ""]
+    (said,) = found.warnings
+    assert said.endswith(": 'yesterday' is no date, so it is not known when it was measured")
+
+
+def test_sizes_that_nothing_has_are_not_known(foreign):
+    point = one(foreign, v1(tp=1e308))
+    assert (point.identity.gpus, point.identity.tensor_parallel) == (None, None)
 
 
 def test_joules_of_an_old_power_schema_are_not_read(foreign, shared):

@@ -128,7 +128,7 @@ def test_the_other_schemas():
 
 def test_values_are_taken_for_what_they_are():
     assert [number(value) for value in (1, 2.5, True, "3", None, float("nan"), float("inf"), 10**400)] == [1, 2.5, *[None] * 6]
-    assert [whole(value) for value in (8, 8.0, 8.5, -1, "8")] == [8, 8, None, None, None]
+    assert [whole(value) for value in (8, 8.0, 8.5, -1, "8", 2**63 - 1, 2**63)] == [8, 8, None, None, None, 2**63 - 1, None]
     assert [truth(value) for value in (True, "true", "False", 1, None)] == [True, True, False, None, None]
     assert text("a\x1b[31mb\u202ec\n d" + "x" * 1000).startswith("a [31mb c d")
     assert len(text("x" * 1000)) == 300
