@@ -72,10 +72,10 @@ def session_of(run: RunView, point: PointResult) -> tuple[str, str, int, str]:
 
 
 def _day(text: str) -> str:
-    """Return the ISO date that a text begins with; empty where it does not, since files are written by others."""
+    """Return the ISO date that a text begins with; empty where it does not, since files are written by others. None is before 2000."""
     day = text[:10]
     try:
-        return day if date.fromisoformat(day).isoformat() == day else ""
+        return day if "2000" <= day < "3000" and date.fromisoformat(day).isoformat() == day else ""
     except ValueError:
         return ""
 

@@ -34,6 +34,8 @@ PROVENANCE = ("launch", "argv", "image", "recipe", "amended_by", "engine", "date
 _OF_FILES = ("object", "facts", "extra")
 """What is not kept of an imported point's source: as large as the file that it came from."""
 
+_MOST_REPEATS = 10_000
+"""Of one point; a file that says more was not written by a run."""
 _LAUNCH: dict[str, type] = {
     "id": str,
     "engine": str,
@@ -106,19 +108,23 @@ def _kind() -> str:
 
 def _read(folder: Path) -> bytes:
     """Return what a survey needs of a run folder; the errors are those of `read_run`."""
-    content = read_run(RunReader(folder))
-    _check(folder, content.header.report)
+    reader = RunReader(folder)
+    content = read_run(reader)
+    _check(view_of_run(reader, content), folder)
     header = replace(content.header, metrics=(), plugins=(), imported=())
     launches = {name: _started(launch) for name, launch in content.launches.items()}
     return msgspec.msgpack.encode(replace(content, header=header, points=tuple(map(_slim, content.points)), launches=launches))
 
 
-def _check(folder: Path, report: ReportSettings) -> None:
-    """Refuse settings by which no ladder can be read: one run must not keep a report over hundreds from being made."""
+def _check(run: RunView, folder: Path) -> None:
+    """Refuse what no ladder can be read by: one run must not keep a report over hundreds from being made."""
+    report = run.report
     speeds = all(math.isfinite(rung) and rung > 0 for rung in (*report.rungs, report.primary))
     scope = not isinstance(report.scope, str) or report.scope in SCOPES
     if not speeds or report.axis not in PERCENTILES or not scope:
         raise InputError(Fault(where=str(folder / HEADER), problem="its [report] says a rung, an axis or a scope that there is not"))
+    if not all(1 <= repeat <= _MOST_REPEATS for repeat in (run.repeats, *(point.identity.repeat for point in run.points))):
+        raise InputError(Fault(where=str(folder), problem=f"says repeats beyond {_MOST_REPEATS}"))
 
 
 def _started(launch: dict[str, Any]) -> dict[str, Any]:

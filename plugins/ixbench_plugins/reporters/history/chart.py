@@ -22,8 +22,10 @@ _DAY_S = 86400.0
 _TOP = 34.0
 """Nothing stands above the drawing but the name of the axis."""
 _STEPS_DAYS = (1, 2, 7, 14)
-_STEPS_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120)
+_STEPS_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 1200, 12000)
 _EPOCH = date(1970, 1, 1)
+_ONE_YEAR = 12
+_HALF_LABEL = 34.0
 _MANY = 60
 """Of more steps in all marks are small."""
 
@@ -66,8 +68,7 @@ def drawings(track: Track) -> tuple[Drawing, ...]:
 def _draw(track: Track, size: Size) -> Drawing:
     steps = [step for series in track.series for step in series.steps]
     low, high = min(map(_days, steps)), max(map(_days, steps))
-    # Within a day the ends have names, which need room.
-    pad = (high - low) * (0.15 if high - low < 1 else 0.03) or 0.5
+    pad = (high - low) * (0.05 if size is WIDE else 0.12) or 0.5  # room for the names of both ends
     left, right = size.left, size.width - size.right
     x_scale = Scale(low=low - pad, high=high + pad, start=left, end=right)
     highest = max(step.tok_s_gpu + (step.half_width_tok_s_gpu or 0.0) for step in steps if step.tok_s_gpu is not None)
@@ -80,7 +81,7 @@ def _draw(track: Track, size: Size) -> Drawing:
         marks += [_mark(step, place, series.engine, track, x_scale, y_scale, radius) for step in series.steps]
     return Drawing(
         size=size,
-        x_ticks=tuple(_ticks(x_scale, steps, 8 if size is WIDE else 3)),
+        x_ticks=tuple(_ticks(x_scale, steps, 8 if size is WIDE else 4, size.width - _HALF_LABEL)),
         y_ticks=tuple(Tick(at=y_scale.at(tick), label=tick_label(tick, short=size is NARROW)) for tick in y_scale.ticks(size.ticks[1])),
         lines=tuple(lines),
         marks=tuple(sorted(marks, key=lambda mark: not mark.miss)),
@@ -126,28 +127,32 @@ def _mark(step: Step, place: int, engine: str, track: Track, x: Scale, y: Scale,
     )
 
 
-def _ticks(scale: Scale, steps: Sequence[Step], most: int) -> list[Tick]:
-    """Return round dates on the axis; where it holds none, the times of the first and the last step."""
-    ticks = [Tick(at=scale.at(place), label=label) for place, label in _dates(scale, most) if scale.holds(place)]
-    if ticks:
+def _ticks(scale: Scale, steps: Sequence[Step], most: int, end: float) -> list[Tick]:
+    """Return round dates on the axis: days, weeks, months or years apart. Where fewer than two fit, the first and the last step.
+
+    :param end: no label has its middle beyond it.
+    """
+    first, last = (_EPOCH + timedelta(days=int(value)) for value in (scale.low, scale.high))
+    for dates, form in _dates(first, last):
+        ticks = [Tick(at=scale.at(place), label=f"{day:{form}}") for day in dates if scale.holds(place := float((day - _EPOCH).days))]
+        ticks = [tick for tick in ticks if tick.at <= end]
+        if len(ticks) <= most:
+            break
+    if len(ticks) > 1:
         return ticks
-    ends = {_days(step): datetime.fromtimestamp(_days(step) * _DAY_S, UTC) for step in (min(steps, key=_days), max(steps, key=_days))}
-    return [Tick(at=scale.at(place), label=f"{moment:%m-%d %H:%M}") for place, moment in ends.items()]
+    days = sorted({min(map(_days, steps)), max(map(_days, steps))})
+    form = "%Y-%m-%d" if days[-1] - days[0] >= 1 else "%m-%d %H:%M"
+    return [Tick(at=scale.at(place), label=f"{datetime.fromtimestamp(place * _DAY_S, UTC):{form}}") for place in days]
 
 
-def _dates(scale: Scale, most: int) -> Iterator[tuple[float, str]]:
-    """Yield round dates about the axis, in days, with their names: days, weeks, months or years apart, never more than `most` on it."""
-    first, last = (_EPOCH + timedelta(days=int(end)) for end in (scale.low, scale.high))
-    days = next((step for step in _STEPS_DAYS if (last - first).days / step < most), None)
-    if days is not None:
-        found = [first + timedelta(days=ahead) for ahead in range(0, (last - first).days + 1, days)]
-    else:
-        months = (last.year - first.year) * 12 + last.month - first.month
-        apart = next((step for step in _STEPS_MONTHS if months / step < most), _STEPS_MONTHS[-1] * (months // most + 1))
-        start = first.year * 12 + first.month - 1
-        found = [date(month // 12, month % 12 + 1, 1) for month in range(max(start - start % apart, 12), start + months + 1, apart)]
-    for day in found:
-        yield float((day - _EPOCH).days), f"{day:%Y-%m}" if days is None else day.isoformat()
+def _dates(first: date, last: date) -> Iterator[tuple[list[date], str]]:
+    """Yield round dates between two others, with the form in which they are printed: first the closest together."""
+    for step in _STEPS_DAYS:
+        yield [first + timedelta(days=ahead) for ahead in range(0, (last - first).days + 1, step)], "%Y-%m-%d"
+    start, end = (day.year * 12 + day.month - 1 for day in (first, last))
+    for step in _STEPS_MONTHS:
+        months = range(max(start - start % step, _ONE_YEAR), end + 1, step)
+        yield [date(month // _ONE_YEAR, month % _ONE_YEAR + 1, 1) for month in months], "%Y-%m"
 
 
 def legend(track: Track) -> list[LegendEntry]:
