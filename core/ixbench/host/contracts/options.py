@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -10,9 +10,20 @@ from ixbench.model.units import parse_duration, parse_size
 
 
 class OptionsModel(BaseModel):
-    """Options of an engine, a workload or a reporter: unknown keys are refused, values never change after reading."""
+    """Options of an engine, a workload or a reporter: unknown keys are refused, values never change after reading.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, protected_namespaces=())
+    The docstring line under a field is its description in the JSON Schema.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
+        """Return the JSON Schema as pydantic makes it, with descriptions."""
+        from ixbench.host.contracts.descriptions import describe
+
+        describe(cls)
+        return super().model_json_schema(*args, **kwargs)
 
 
 Duration = Annotated[float, BeforeValidator(parse_duration, json_schema_input_type=float | str)]
