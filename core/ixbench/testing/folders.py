@@ -10,14 +10,13 @@ from ixbench.host.notes import metric_notes
 from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
-from ixbench.model.result import Failure
 from ixbench.model.run import ReportSettings
 from ixbench.model.sample import Sample
 from ixbench.model.secrets import Redactor
 from ixbench.store.folder import RunFolder, iso_utc
 from ixbench.store.header import ClientFacts, RunHeader
 from ixbench.testing.records import sample_measurement, sample_record
-from ixbench.testing.runs import SAMPLE_QUOTES, SAMPLE_SKU, sample_point
+from ixbench.testing.runs import SAMPLE_QUOTES, SAMPLE_SKU, sample_failure, sample_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from ixbench.host.host import Host
     from ixbench.model.record import RequestRecord
+    from ixbench.model.result import Evidence, PointResult
 
 SAMPLE_NOW = datetime(2026, 11, 30, 6, 45, 1, tzinfo=UTC)
 SAMPLE_LOADS = {1: 0.010, 8: 0.020, 16: 0.040}
@@ -33,11 +33,20 @@ SAMPLE_GPUS = {16: 7}
 """Concurrency -> GPUs whose power was read, where it is not all of them, which makes the energy of that point invalid."""
 
 
-def write_sample_run(results: Path, host: Host, *, requests: int = 40, chunks: int = 8, **header: Any) -> Path:  # noqa: ANN401 - fields of RunHeader
+def write_sample_run(
+    results: Path,
+    host: Host,
+    *,
+    requests: int = 40,
+    chunks: int = 8,
+    evidence: Evidence = "measured",
+    **header: Any,  # noqa: ANN401 - fields of RunHeader
+) -> Path:
     """Write a run with three measured points and one whose engine failed, `vllm-c1` to `vllm-c64`, and return its folder.
 
     :param host: gives the metrics and checks.
     :param requests: least number of each measured point; at 16 users every 20th fails, which makes that point invalid.
+    :param evidence: "simulated" marks every point as one that no engine made.
     :param header: fields of run.json that differ.
     """
     planned = (*(f"vllm-c{concurrency}" for concurrency in SAMPLE_LOADS), "vllm-c64")
@@ -61,10 +70,13 @@ def write_sample_run(results: Path, host: Host, *, requests: int = 40, chunks: i
         for concurrency, gap_s in SAMPLE_LOADS.items():
             count = max(requests, 12 * min(concurrency, 8))  # a point must last ten times its p90 latency
             records = tuple(_record(number, concurrency, gap_s, chunks) for number in range(count))
-            _write_measured(folder, host, f"vllm-c{concurrency}", concurrency, records)
-        failure = Failure(code="oom", cause="The GPU ran out of memory.", fix="Lower max_num_seqs.", evidence=("HIP out of memory",))
+            sealed = sample_point(
+                f"vllm-c{concurrency}", speed_tok_s_user=1.0, rate_tok_s_gpu=1.0, concurrency=concurrency, evidence=evidence
+            )
+            _write_measured(folder, host, sealed, concurrency, records)
+        dead: dict[str, Any] = {"concurrency": 64, "failure": sample_failure(), "evidence": evidence}
         with folder.start_point("vllm-c64") as writer:
-            writer.seal(sample_point("vllm-c64", speed_tok_s_user=None, rate_tok_s_gpu=None, concurrency=64, failure=failure))
+            writer.seal(sample_point("vllm-c64", speed_tok_s_user=None, rate_tok_s_gpu=None, **dead))
     return folder.path
 
 
@@ -78,8 +90,8 @@ def _record(number: int, concurrency: int, gap_s: float, chunks: int) -> Request
     return replace(record, failure="http_status", error_class="rate_limited", error_text="429 too many requests", http_status=429)
 
 
-def _write_measured(folder: RunFolder, host: Host, point_id: str, concurrency: int, records: tuple[RequestRecord, ...]) -> None:
-    sealed = sample_point(point_id, speed_tok_s_user=1.0, rate_tok_s_gpu=1.0, concurrency=concurrency)
+def _write_measured(folder: RunFolder, host: Host, sealed: PointResult, concurrency: int, records: tuple[RequestRecord, ...]) -> None:
+    point_id = sealed.id
     measurement = replace(
         sample_measurement(records, gpus=sealed.identity.gpus),
         load=replace(sample_measurement(()).load, concurrency=concurrency),

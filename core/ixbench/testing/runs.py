@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ixbench.model.price import Quote, Sku
-from ixbench.model.result import Accounting, Axis, ClientReport, PointIdentity, PointResult, Reason, Verdict
+from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
 from ixbench.model.run import ReportSettings, RunView
 
 if TYPE_CHECKING:
-    from ixbench.model.result import Failure, Metrics, MetricValue
+    from ixbench.model.result import Metrics, MetricValue
 
 SAMPLE_SKU = Sku(sku="mi355x", name="AMD Instinct MI355X", vendor="amd", hbm_gb=288.0, all_in_kw=2.09)
 SAMPLE_QUOTES = (
@@ -99,6 +99,27 @@ def sample_run(*points: PointResult, **fields: Any) -> RunView:  # noqa: ANN401 
         versions={"ixbench": "0.1.0", "python": "3.11.7"},
     )
     return replace(run, **fields)
+
+
+def sample_failure(cause: str = "The GPU ran out of memory.") -> Failure:
+    """Return why an engine died."""
+    return Failure(code="oom", cause=cause, fix="Lower max_num_seqs.", evidence=("HIP out of memory",))
+
+
+def hostile_name(what: str) -> str:
+    """Return a name that is markup, attributes, a terminal's command, a formula, a row of a table and a heading, all at once.
+
+    :param what: makes it another than those of other places.
+    """
+    pieces = (
+        "=cmd()",
+        f"\x1b]0;{what}\x07\x1b[31m{what}\x9b2J\u202e",
+        "|x|",
+        f"\"'><ixkit-{what} ixkit=1 onload=alert(1)></script></style>",
+        f'" ixkit-{what}=1 x="',
+        f"\n# {what}\r\n[{what}](http://x)",
+    )
+    return "".join(pieces)
 
 
 def too_short(successes: int, limit: float = 30) -> Verdict:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ixbench.testing import ReporterSuite
-from ixbench_plugins.reporters import REPORTERS
+from ixbench_plugins.reporters import REPORTERS, REPORTERS_OF_TWO
+from ixbench_plugins.reporters.compare import CompareReporter
 from ixbench_plugins.reporters.console import ConsoleReporter
 from ixbench_plugins.reporters.cost import CostReporter
 from ixbench_plugins.reporters.definitions import DefinitionsReporter
@@ -55,6 +56,11 @@ class TestLeaderboard(ReporterSuite):
     options = ({}, {"days": 30, "theme": "dark"})
 
 
+class TestCompare(ReporterSuite):
+    reporter = CompareReporter()
+    takes = 2
+
+
 def test_every_reporter_is_tested():
     tested = {suite.reporter.name for suite in ReporterSuite.__subclasses__() if suite.__module__ == __name__}
-    assert tested == {reporter.name for reporter in REPORTERS}
+    assert tested == {reporter.name for reporter in (*REPORTERS, *REPORTERS_OF_TWO)}

@@ -1,0 +1,52 @@
+"""What all kinds of plugins have in common: a name that the host takes, a summary, and options that refuse what they do not know."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ixbench.host.host import Host
+from ixbench.host.specs import Specs, hookimpl
+from ixbench.model.launch import Finding
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+def assert_taken(hook: str, contribution: Any) -> None:  # noqa: ANN401 - of any kind
+    """See that the host takes a contribution for a hook, and that it has a summary of one line."""
+    host = Host.of({"kit": SimpleNamespace(**{hook: hookimpl(lambda: [contribution])})})
+    taken = host.collect(getattr(Specs, hook))
+    assert taken == (contribution,), f"the host refuses it: {'; '.join(map(str, host.failures))}"
+    assert contribution.summary.strip(), "summary is empty; `ixbench plugins` shows what a plugin gives"
+    assert "\n" not in contribution.summary, "summary is more than one line"
+
+
+def assert_strict(options: type[BaseModel] | None) -> None:
+    """See that options take no key that they do not have, and can say which keys they have; None has no options."""
+    if options is None:
+        return
+    from pydantic import ValidationError
+
+    try:
+        options.model_validate({"ixbench_kit_no_such_key": 1})
+    except ValidationError as error:
+        kinds = {fault["type"] for fault in error.errors()}
+    else:
+        kinds = set()
+    assert "extra_forbidden" in kinds, f"{options.__qualname__} takes keys that it does not have; make it a subclass of OptionsModel"
+    json.dumps(options.model_json_schema())
+
+
+def assert_finding(finding: object) -> None:
+    """See that a finding is one, with a level, a code and a sentence."""
+    if not isinstance(finding, Finding):
+        pytest.fail(f"{finding!r} is no Finding")
+    assert finding.level in {"error", "warning", "note"}, f"a finding's level is {finding.level!r}"
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", finding.code), f"a finding's code is {finding.code!r}; allowed: lower_case words"
+    assert finding.text.strip(), f"finding {finding.code} says nothing"
+    assert "\n" not in finding.text, f"finding {finding.code} is more than one line"

@@ -1,0 +1,178 @@
+"""Whether code is pure: run twice, in two environments, with whatever reaches for the machine told by Python's own audit events."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+T = TypeVar("T")
+
+_STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn")
+_CHANGES = ("os.putenv", "os.unsetenv", "os.chdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "os.chmod", "shutil.rmtree")
+_LISTS = ("os.listdir", "os.scandir")
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_CACHE = "__pycache__"
+_KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHASHSEED", "LD_LIBRARY_PATH")
+
+
+class _Watch(threading.local):
+    """What the code of this thread reached for; None while nobody looks."""
+
+    found: list[str] | None = None
+    files: bool = True
+    """Whether reading files counts."""
+
+
+_WATCH = _Watch()
+
+
+@contextmanager
+def sealed(what: str, *, files: bool = True) -> Iterator[None]:
+    """Run a block in which nothing may reach for the machine; modules and data of installed packages may be read.
+
+    :param what: names the block in the complaint.
+    :param files: whether files may not be read either.
+    :raises AssertionError: if it opened a file or a socket, started a process, slept or changed the environment.
+    """
+    _install()
+    collects = gc.isenabled()
+    # What others left to be collected may close files and remove folders.
+    gc.disable()
+    found: list[str] = []
+    _WATCH.found, _WATCH.files = found, files
+    try:
+        yield
+    finally:
+        _WATCH.found = None
+        if collects:
+            gc.enable()
+        # Raised here too where the block failed: what it reached for explains the failure, which stands behind it.
+        if found:
+            raise AssertionError(f"{what} is not pure: it {'; it '.join(dict.fromkeys(found))}")
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Run a block in an empty folder with another environment: nearly all variables unset, another home, another width of the terminal."""
+    before, folder = dict(os.environ), Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="ixbench-kit-") as empty:
+        try:
+            for name in before:
+                if name not in _KEPT:
+                    del os.environ[name]
+            os.environ |= {"HOME": empty, "COLUMNS": "61", "TZ": "Asia/Kathmandu", "HF_TOKEN": "ixbench-kit-elsewhere"}
+            os.chdir(empty)
+            time.tzset()
+            yield
+        finally:
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(before)
+            time.tzset()
+
+
+def pure(what: str, call: Callable[[], T], *, files: bool = True) -> T:
+    """Return what a call returns, having seen that it is pure.
+
+    :param what: names the call, as `plan()`.
+    :param files: whether it may not read files either, those of installed packages apart.
+    :raises AssertionError: if it reached for the machine, or returned another value in another environment.
+    """
+    with sealed(what, files=files):
+        first = call()
+    with elsewhere(), sealed(what, files=files):
+        second = call()
+    assert first == second, f"{what} is not pure: two calls with equal arguments gave\n  {first!r}\nand\n  {second!r}"
+    return first
+
+
+@cache
+def _install() -> None:
+    # An audit hook cannot be removed again, so there is one for the process, which does nothing while nobody looks.
+    sys.addaudithook(_hook)
+
+
+def _hook(event: str, arguments: tuple[object, ...]) -> None:
+    found = _WATCH.found
+    if found is None:
+        return
+    # What telling of the event does itself is not looked at.
+    _WATCH.found = None
+    try:
+        told = _told(event, arguments)
+    finally:
+        _WATCH.found = found
+    if told and not _importing():
+        found.append(told)
+        raise PermissionError(f"ixbench.testing: code that must be pure {told}")
+
+
+def _importing() -> bool:
+    """Say whether a module is being imported, which may do anything once: numpy sets variables, others look for libraries."""
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - there is no other way to the frames below without reading files
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _told(event: str, arguments: tuple[object, ...]) -> str:
+    """Return what an audit event means for purity, in words; empty where it means nothing."""
+    if event == "open":
+        return _opened(arguments)
+    told = {
+        **dict.fromkeys(_STARTS, f"started a process ({event})"),
+        **dict.fromkeys(_CHANGES, f"changed the machine ({event})"),
+        "time.sleep": "slept",
+    }
+    if _WATCH.files:
+        told |= dict.fromkeys(_LISTS, f"listed {arguments[0] if arguments else 'a folder'}")
+    if event.startswith("socket.") and event != "socket.__new__":
+        return f"used the network ({event})"
+    return "" if event in (*_CHANGES, *_LISTS) and _in_packages(arguments) else told.get(event, "")
+
+
+def _opened(arguments: tuple[object, ...]) -> str:
+    writes = _is_writing(arguments)
+    if _in_packages(arguments) and (not writes or _CACHE in str(arguments[0])):
+        return ""
+    if writes:
+        return f"wrote {arguments[0]}"
+    return f"read {arguments[0]}" if _WATCH.files else ""
+
+
+def _is_writing(arguments: tuple[object, ...]) -> bool:
+    _, mode, flags = (*arguments, None, None, None)[:3]
+    if isinstance(mode, str):
+        return any(letter in mode for letter in "wax+")
+    return isinstance(flags, int) and bool(flags & _WRITES)
+
+
+def _in_packages(arguments: tuple[object, ...]) -> bool:
+    """Say whether a path lies where Python's packages do; a number is a file that is open already."""
+    path = arguments[0] if arguments else None
+    if isinstance(path, int):
+        return True
+    text = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else ""
+    return text.startswith(os.sep) and any(text == root or text.startswith(root + os.sep) for root in _roots(tuple(sys.path)))
+
+
+@cache
+def _roots(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders of Python and its packages."""
+    known = (*path, sys.prefix, sys.base_prefix, *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")))
+    return tuple(root.rstrip(os.sep) for root in known if len(root) > 1 and root.startswith(os.sep))
