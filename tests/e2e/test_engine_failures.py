@@ -55,7 +55,7 @@ def test_an_executable_that_is_not_there(shell, campaign):
 
 
 def test_an_engine_that_never_gets_ready_is_given_up(shell, campaign):
-    campaign(None, "--ready-after", "600", settings="concurrency = [1]\nready_limit = 1.5")
+    campaign(None, "--ready-after", "600", settings="concurrency = [1]\nready_limit = 8")
     done = shell.run("run", "campaign.toml")
     assert done.code == 3
     failure = done.point("scripted-c1")["failure"]
