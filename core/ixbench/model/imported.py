@@ -54,11 +54,18 @@ class ImportSource:
 
 
 _FIELDS = tuple(item.name for item in fields(ImportSource))
+_MAPPINGS = ("parallel", "facts", "extra")
+_TYPES: dict[str, type] = {
+    **{name: str for name in _FIELDS if name not in {"position", "object", *_MAPPINGS}},
+    **dict.fromkeys(_MAPPINGS, Mapping),
+}
 
 
 def import_source(point: PointResult) -> ImportSource | None:
     """Return where an imported point comes from; None for a point of a run, or where its importer does not say."""
     entry = point.provenance.get(IMPORT)
-    if not isinstance(entry, Mapping) or not {"importer", "file", "sha256", "schema"} <= entry.keys():
+    if not isinstance(entry, Mapping):
         return None
-    return ImportSource(**{name: value for name, value in entry.items() if name in _FIELDS})
+    # A point lies in a file that anyone can edit: what has another type than it was written with was not told.
+    told = {name: entry[name] for name in _FIELDS if name in entry and isinstance(entry[name], _TYPES.get(name, object))}
+    return ImportSource(**told) if {"importer", "file", "sha256", "schema"} <= told.keys() else None

@@ -8,6 +8,7 @@ import pytest
 
 from ixbench.frontier.comparable import mismatches
 from ixbench.frontier.ladder import build_ladder
+from ixbench.frontier.points import session_of
 from ixbench.model.imported import ImportSource, import_source
 from ixbench.testing.runs import sample_point, sample_run
 
@@ -73,3 +74,23 @@ def test_a_source_comes_back_from_the_provenance():
     assert import_source(point).run_id == "7"
     assert import_source(OWN.points[0]) is None
     assert import_source(replace(point, provenance={"import": {"file": "x"}})) is None
+
+
+def test_a_source_whose_values_have_other_types_tells_nothing():
+    point = sample_point("a-c8", speed_tok_s_user=50, rate_tok_s_gpu=1000)
+    entry = ImportSource(importer="rows", file="f", sha256="0", schema="s", date="2026-09-10", run_id="7").to_provenance()["import"]
+
+    def source(**changed):
+        return import_source(replace(point, origin="imported", provenance={"import": {**entry, **changed}}))
+
+    assert source().date == "2026-09-10"
+    assert source(date=5, run_id=["7"], definitions=[1], parallel="x").date == ""
+    assert source(run_id=["7"]).run_id == source(definitions=[1]).definitions == ""
+    assert source(importer=5) is None
+    assert session_of(sample_run(point), replace(point, origin="imported", provenance={"import": entry})) == ("2026-09-10", "", 1, "7")
+
+
+@pytest.mark.parametrize("started", ["soon", "", "2026-13-01T00:00:00Z", "20261101T000000Z", "1999-12-31T00:00:00Z"])
+def test_a_date_that_is_none_is_not_told(started):
+    point = sample_point("a-c8", speed_tok_s_user=50, rate_tok_s_gpu=1000)
+    assert session_of(replace(sample_run(point), started=started), point)[0] == ""
