@@ -133,6 +133,7 @@ def _ticks(scale: Scale, steps: Sequence[Step], most: int, end: float) -> list[T
     :param end: no label has its middle beyond it.
     """
     first, last = (_EPOCH + timedelta(days=int(value)) for value in (scale.low, scale.high))
+    ticks: list[Tick] = []
     for dates, form in _dates(first, last):
         ticks = [Tick(at=scale.at(place), label=f"{day:{form}}") for day in dates if scale.holds(place := float((day - _EPOCH).days))]
         ticks = [tick for tick in ticks if tick.at <= end]

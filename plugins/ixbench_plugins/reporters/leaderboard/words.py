@@ -165,7 +165,8 @@ def rankings(board: Board) -> list[tuple[str, list[Table]]]:
         tables = [_table(f"Fastest: {model} by tok/s/GPU{mark}", [(entry.fastest, entry) for entry in mine])]
         if by_cost:
             tables.append(_table(f"Cheapest: {model} by $ per million tokens{mark}", [(entry.cheapest, entry) for entry in by_cost]))
-        found.append((model, tables))
+        if mine:
+            found.append((model, tables))
     return found
 
 
