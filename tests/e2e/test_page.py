@@ -34,7 +34,7 @@ def test_a_run_folder_becomes_a_page(make_shell, run_folder, tmp_path):
     shell = make_shell(tmp_path)
     done = shell.run("report", str(run_folder), "--use", "page", "--set", "page.title=Ours", "--set", "page.theme=light", "--out", "shown")
     assert done.code == 0, done.err
-    assert sorted(path.name for path in (tmp_path / "shown").iterdir()) == ["page.html", "page.md"]
+    assert sorted(path.name for path in (tmp_path / "shown").iterdir()) == ["page.html", "page.json", "page.md"]
     text = (tmp_path / "shown" / "page.html").read_text()
     found = Tags(text)
     names = [value for name, value in found.attributes if name == "id"]

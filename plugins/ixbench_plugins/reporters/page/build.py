@@ -72,6 +72,8 @@ def _section(group: Group, anchor: str) -> Section:
         questions=tuple(faq.questions(numbers)),
         method=tuple(method(numbers)),
         launches=tuple(launch_parts(numbers, anchor)),
+        numbers=numbers.ladder.content(),
+        costs=numbers.costs,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ixbench.api.report import CostTable, LadderContent
     from ixbench_plugins.reporters.page.chart import Chart, LegendEntry
 
 
@@ -109,6 +110,9 @@ class Section:
     questions: tuple[Question, ...]
     method: tuple[Method, ...]
     launches: tuple[LaunchPart, ...]
+    numbers: LadderContent
+    """The ladder behind all that, for page.json."""
+    costs: CostTable
 
     @property
     def title(self) -> str:

@@ -112,7 +112,7 @@ def render():
     def make(*runs, **options):
         reporter = PageReporter()
         found = {artifact.name: artifact.content for artifact in reporter.render(runs, reporter.Options(**options))}
-        assert list(found) == ["page.html", "page.md"]
+        assert list(found) == ["page.html", "page.md", "page.json"]
         return Rendered(html=found["page.html"], read=read_html(found["page.html"]), markdown=found["page.md"])
 
     return make
