@@ -2,16 +2,18 @@
 
     python -m ixbench.replay.instant
 
-prints its port. Standard library only: it must be up in a moment. It speaks just enough for one purpose: each POST gets as many events as
-it asks for in `max_tokens`, each sent by itself, then usage and the end mark.
+prints its port. It must be up in a moment, so it imports little: asyncio alone would take longer than all the rest. It speaks just enough
+for one purpose: each POST gets as many events as it asks for in `max_tokens`, each sent by itself, then usage and the end mark.
 """
 
 from __future__ import annotations
 
-import asyncio
+import os
 import re
+import selectors
 import socket
 import sys
+import threading
 from functools import lru_cache
 
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -31,44 +33,56 @@ def _end(tokens: int) -> bytes:
     return b"".join(map(_chunk, (_FINISH, usage, b"data: [DONE]\n\n"))) + b"0\r\n\r\n"
 
 
-class _Answer(asyncio.Protocol):
-    """One connection."""
-
-    def __init__(self) -> None:
-        self._received = b""
-        self._transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        sock: socket.socket = transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        length = _LENGTH.search(head + b"\r\n")
-        if not found or length is None or len(body) < int(length[1]):
-            return
-        self._received = b""
-        asked = _ASKED.search(body)
-        tokens = int(asked[1]) if asked else 1
-        assert self._transport is not None
-        token = _chunk(_TOKEN)
-        self._transport.write(_HEAD + token)
-        for _ in range(tokens - 1):
-            self._transport.write(token)
-        self._transport.write(_end(tokens))
+def _answer(sock: socket.socket, received: bytes) -> bytes:
+    """Answer a request if all of it is there, and return the bytes that wait for more."""
+    head, found, body = received.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head + b"\r\n")
+    if not found or length is None or len(body) < int(length[1]):
+        return received
+    asked = _ASKED.search(body)
+    tokens = int(asked[1]) if asked else 1
+    token = _chunk(_TOKEN)
+    sock.sendall(_HEAD + token)
+    for _ in range(tokens - 1):
+        sock.sendall(token)
+    sock.sendall(_end(tokens))
+    return b""
 
 
-async def _serve() -> None:
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(_Answer, "127.0.0.1", 0, backlog=1024)
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
-    sys.stdout.flush()
-    await loop.run_in_executor(None, sys.stdin.read)
-    server.close()
+def _serve() -> None:
+    """Print the port and answer, one request after the other."""
+    selector = selectors.DefaultSelector()
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+        selector.register(listener, selectors.EVENT_READ)
+        sys.stdout.write(f"{listener.getsockname()[1]}\n")
+        sys.stdout.flush()
+        received: dict[socket.socket, bytes] = {}
+        while True:
+            for key, _ in selector.select():
+                sock = key.fileobj
+                assert isinstance(sock, socket.socket)
+                if sock is listener:
+                    sock, _ = listener.accept()
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    selector.register(sock, selectors.EVENT_READ)
+                    received[sock] = b""
+                    continue
+                try:
+                    data = sock.recv(65536)
+                    received[sock] = _answer(sock, received[sock] + data)
+                except OSError:
+                    data = b""
+                if not data:
+                    selector.unregister(sock)
+                    del received[sock]
+                    sock.close()
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve())
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    _serve()
