@@ -115,7 +115,7 @@ def hostile_name(what: str) -> str:
         "=cmd()",
         f"\x1b]0;{what}\x07\x1b[31m{what}\x9b2J\u202e",
         "|x|",
-        f"\"'><ixkit-{what} ixkit=1 onload=alert(1)></script></style>",
+        f"\"'></script></style></title>--><ixkit-{what} ixkit=1 onload=alert(1)>",
         f'" ixkit-{what}=1 x="',
         f"\n# {what}\r\n[{what}](http://x)",
     )
