@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ixbench.report.import_run import UNREADABLE
 from ixbench_plugins.importers import IMPORTERS
 from ixbench_plugins.reporters.inferencex import InferencexOptions
 
@@ -15,7 +16,7 @@ SOURCES = [path.read_text(encoding="utf-8") for path in (ROOT / "plugins" / "ixb
 
 def test_every_reason_for_a_refusal_is_told():
     codes = set(re.findall(r'RowError\(\s*"(\w+)"', "".join(SOURCES)))
-    codes |= {f"missing_{key}" for key in ("isl", "osl", "conc")} | {"bad_record"}
+    codes |= {f"missing_{key}" for key in ("isl", "osl", "conc")} | {"bad_record", UNREADABLE}
     told = set(re.findall(r"`(\w+)`", TEXT[TEXT.index("Every row that is refused") : TEXT.index("## What is kept")]))
     assert codes == told
 
