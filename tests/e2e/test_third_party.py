@@ -116,3 +116,14 @@ def test_its_change_of_the_launch_is_made_and_recorded(done):
 def test_the_run_says_which_plugins_were_there(done):
     plugins = json.loads((done.folder / "run.json").read_text())["plugins"]
     assert {"name": "acme", "distribution": "acme-bench", "version": "2.5"} in plugins
+
+
+@pytest.mark.parametrize("reporter", ["console", "page", "table"])
+def test_its_metric_stands_with_its_definition_in_every_report_of_points(there, done, reporter, tmp_path):
+    report = there.run("report", str(done.folder), "--use", reporter, "--out", str(tmp_path))
+    assert report.code == 0, report.err
+    texts = [path.read_text() for path in tmp_path.iterdir() if path.suffix in {".txt", ".md", ".html"}]
+    assert texts
+    for text in texts:
+        assert "acme_requests" in text
+        assert "acme_requests: How many. (plugin acme)" in " ".join(text.split())

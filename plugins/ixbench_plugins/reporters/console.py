@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, build_cost_table, build_ladder, format_rate
+from ixbench_plugins.reporters.further import SUMMARY_PARTS, further_columns, further_definitions, further_rows
 from ixbench_plugins.reporters.points import THIN_NOTE, PointRow, definitions, point_rows, sentences_of
 from ixbench_plugins.reporters.rungs import (
     RUNG_HEADERS,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _COMFORTABLE_COLUMNS = 100
 """With fewer, tables are closer, engine and precision share a column, and verdicts are single words; the sentences below tell the rest."""
+
+_MOST_FURTHER = 5
+"""Metrics of other plugins that a line has room for."""
 
 
 class ConsoleOptions(OptionsModel):
@@ -77,6 +81,9 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     cells = [(*_point_row(row, ladder.axis, several=several), row.word if tight else row.verdict) for row in rows]
     terminal.table(headers, cells, range(1, 7))
     say(*sentences_of(rows))
+    _say_further(
+        terminal, runs, [(cell[0], row) for cell, row in zip(cells, rows, strict=True)], marked("Metrics of other plugins", ladder)
+    )
     say(*(f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing))
     terminal.space()
     say(*notes(ladder), *findings(ladder))
@@ -87,6 +94,24 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     if any(row.is_thin(metric, "p50") for row in rows for metric in ("ttft_s", "tpot_s")):
         say(THIN_NOTE)
     return terminal.text
+
+
+def _say_further(terminal: Terminal, runs: Sequence[RunView], named: Sequence[tuple[str, PointRow]], heading: str) -> None:
+    """Add what metrics of other plugins measured: a line a point, and of summaries the median."""
+    rows = [row for _, row in named]
+    found = [column for column in further_columns(rows, chosen=()) if column[1] in {None, "p50"} or column[1] not in SUMMARY_PARTS]
+    shown = found[:_MOST_FURTHER]
+    if not shown:
+        return
+    lines = list(further_rows(rows, shown))
+    headers = ("point", *(f"{name}{chr(10)}{unit}".rstrip() for name, unit, *_ in lines))
+    terminal.space()
+    terminal.say(heading)
+    terminal.table(headers, [(name, *(line[place + 2] for line in lines)) for place, (name, _) in enumerate(named)], range(1, len(headers)))
+    terminal.say(*further_definitions(runs, shown))
+    if len(found) > len(shown):
+        terminal.say(f"{len(found) - len(shown)} more stand in the report `table`.")
+    terminal.space()
 
 
 def _ladder_cells(ladder: Ladder, *, tight: bool) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

@@ -9,7 +9,7 @@ from ixbench_plugins.metrics import METRICS
 from ixbench_plugins.reporters.text import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from ixbench.api.report import MetricNote, RunView
     from ixbench_plugins.reporters.points import PointRow
@@ -29,13 +29,16 @@ SUMMARY_PARTS = ("mean", "p50", "p90", "p99")
 """What is shown of a summary; the others stand in the JSON."""
 
 
-def further_columns(rows: Sequence[PointRow]) -> list[tuple[str, str | None]]:
-    """Return what there is to show: names of metrics, each with a part or None, in the order of the points' own."""
+def further_columns(rows: Sequence[PointRow], chosen: Collection[str] = CHOSEN) -> list[tuple[str, str | None]]:
+    """Return what there is to show: names of metrics, each with a part or None, in the order of the points' own.
+
+    :param chosen: built-in metrics to show beside those of other plugins.
+    """
     found: dict[tuple[str, str | None], None] = {}
     built_in = {metric.name for metric in METRICS}
     for row in rows:
         for name, value in row.point.metrics.items():
-            if name in built_in and name not in CHOSEN:
+            if name in built_in and name not in chosen:
                 continue
             if isinstance(value, dict):
                 shown = SUMMARY_PARTS if "n" in value else tuple(value)

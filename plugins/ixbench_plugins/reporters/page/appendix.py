@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from ixbench_plugins.reporters.further import further_columns, further_definitions, further_rows
 from ixbench_plugins.reporters.page.facts import IMPORTED
 from ixbench_plugins.reporters.page.names import configuration, engine_name
 from ixbench_plugins.reporters.page.parts import Command, Fact, LaunchPart, Table
@@ -53,7 +54,8 @@ def _part(name: str, points: Sequence[PicturePoint], numbers: Numbers, *, anchor
         no_command="" if commands else _no_command(points, launch),
         env=_env(launch, name, numbers),
         points=_points(points, numbers, anchor),
-        notes=tuple(_notes(points)),
+        further=_further(points, numbers),
+        notes=(*_notes(points), *_further_notes(points)),
     )
 
 
@@ -121,6 +123,23 @@ def _points(points: Sequence[PicturePoint], numbers: Numbers, anchor: str) -> Ta
         rows.append((point.name, configuration(row.point), verdict, " ".join(row.reasons()) or MISSING))
     anchors = tuple(f"{anchor}-point-{point.number}" for point in points)
     return Table(caption=numbers.marked("Points"), headers=_POINT_HEADERS, rows=tuple(rows), anchors=anchors)
+
+
+def _further(points: Sequence[PicturePoint], numbers: Numbers) -> Table | None:
+    rows = [point.row for point in points]
+    columns = further_columns(rows, chosen=())
+    if not columns:
+        return None
+    return Table(
+        caption=numbers.marked("Metrics of other plugins"),
+        headers=("Metric", "Unit", *(point.name for point in points)),
+        rows=tuple(map(tuple, further_rows(rows, columns))),
+    )
+
+
+def _further_notes(points: Sequence[PicturePoint]) -> list[str]:
+    rows = [point.row for point in points]
+    return further_definitions([row.run for row in rows], further_columns(rows, chosen=()))
 
 
 def _notes(points: Sequence[PicturePoint]) -> Iterator[str]:

@@ -61,6 +61,8 @@ def _launch(launch: LaunchPart) -> Iterator[str]:
     for fact in launch.facts:
         yield f"- {escape(fact.label)}: {escape(fact.value)}"
     yield from ("", *_table(launch.points), "")
+    if launch.further is not None:
+        yield from (*_table(launch.further), "")
     if launch.no_command:
         yield from (escape(launch.no_command), "")
     for command in launch.commands:

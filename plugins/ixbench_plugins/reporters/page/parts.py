@@ -74,6 +74,8 @@ class LaunchPart:
     """Why there is none; empty where there is."""
     env: Table | None
     points: Table
+    further: Table | None
+    """What metrics of other plugins measured, a line each."""
     notes: tuple[str, ...]
 
 

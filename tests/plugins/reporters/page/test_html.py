@@ -131,7 +131,7 @@ def test_strangers_text_is_text(render):
     assert "](http" not in prose.replace("\\]", "")
     assert not re.search(r"^#+ big", page.markdown, flags=re.MULTILINE)
     reporter = PageReporter()
-    assert [artifact.name for artifact in reporter.render([hostile()], reporter.Options())] == ["page.html", "page.md"]
+    assert [artifact.name for artifact in reporter.render([hostile()], reporter.Options())] == ["page.html", "page.md", "page.json"]
 
 
 def test_the_questions_are_there_for_machines_too(page):
