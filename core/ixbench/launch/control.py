@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx
 
+from ixbench.launch.bounded import BoundedTransport
 from ixbench.launch.errors import EngineError
 from ixbench.launch.route import route_to
 from ixbench.model.result import Failure
@@ -48,7 +49,7 @@ def request_headers(plan: LaunchPlan) -> dict[str, str]:
 
 
 def control_client(plan: LaunchPlan, url: str) -> httpx.AsyncClient:
-    """Return a client for control requests: base URL, planned headers, API key and certificates set, every wait bounded.
+    """Return a client for control requests: base URL, planned headers, API key and certificates set, every wait and answer bounded.
 
     What the environment says of proxies and certificates counts only for a server that we did not start.
 
@@ -67,15 +68,8 @@ def control_client(plan: LaunchPlan, url: str) -> httpx.AsyncClient:
                     fix="Give the path of a PEM file with the certificate of the server's authority.",
                 )
             ) from error
-    return httpx.AsyncClient(
-        base_url=route.url,
-        headers=headers,
-        verify=verify,
-        timeout=CONTROL_LIMIT_S,
-        trust_env=False,
-        proxy=route.proxy,
-        transport=None if route.uds is None else httpx.AsyncHTTPTransport(uds=route.uds, verify=verify),
-    )
+    transport = BoundedTransport(httpx.AsyncHTTPTransport(verify=verify, trust_env=False, proxy=route.proxy, uds=route.uds))
+    return httpx.AsyncClient(base_url=route.url, headers=headers, timeout=CONTROL_LIMIT_S, trust_env=False, transport=transport)
 
 
 def _certificates(url: str, *, trust_env: bool) -> ssl.SSLContext:

@@ -45,7 +45,7 @@ async def ask_sanity(client: httpx.AsyncClient, plan: LaunchPlan, model: str | N
             text = f"({describe_response(response)})"
     except httpx.HTTPError as error:
         text = f"({describe_error(error)})"
-    except ValueError:
+    except (ValueError, RecursionError):
         text = "(an answer that is not JSON)"
     return SanityAnswer(prompt=prompt.prompt, expect=prompt.expect, answer=" ".join(text.split())[:_SHOWN_CHARACTERS], passed=passed)
 

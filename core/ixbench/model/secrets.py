@@ -28,7 +28,8 @@ _COUNTED_TOKENS = frozenset(
 _NAMES_OF_NAMES = ("KEY_ENV", "TOKEN_ENV")
 _HARMLESS = frozenset({"true", "false", "none", "null", "auto", "default", "enabled", "disabled"})
 
-_USERINFO = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://)(?P<userinfo>[^/\s?#\"'<>]*)@")
+# Of the scheme its last character: looking for where it begins would take the square of a text's length.
+_USERINFO = re.compile(r"(?P<scheme>[a-zA-Z0-9+.-]://)(?P<userinfo>[^/\s?#\"'<>]*)@")
 _QUERY_VALUE = re.compile(r"(?P<lead>[?&;])(?P<name>[\w.%-]+)=(?P<value>[^&;#\s\"'<>]+)")
 _SUSPECT = re.compile(r"[@=\s]")
 """What every text has in which one of these three finds something: most names and words of a result have none of it."""

@@ -16,10 +16,9 @@ def message_of(body: bytes) -> str:
     """Return the message inside an error body: the usual JSON keys, else the text itself."""
     text = body.decode("utf-8", "replace")
     try:
-        value = json.loads(text)
+        return _find(json.loads(text)) or text
     except (ValueError, RecursionError):
         return text
-    return _find(value) or text
 
 
 def shorten(text: str, redactor: Redactor) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ixbench.model.record import CONTENT_KINDS
 from ixbench.replay.chunks import decode_event, decode_events, event_decoder
 from ixbench.replay.error_text import message_of
-from ixbench.replay.sse import DONE
+from ixbench.replay.sse import DONE, LARGEST_EVENT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ixbench.replay.sse import Event
 
 _LARGEST_COUNT = 2**31 - 1
+_MOST_CHOICES = 4096
+"""Answers of one request; each costs a look."""
+_LONGEST_ERROR = 1 << 16
 _BY_WEIGHT: tuple[ChunkKind, ...] = ("text", "tool", "think", "finish", "role")
 """What an event with several choices counts as: the first that one of them is."""
 _LIMIT_REASONS = frozenset({"length", "max_tokens"})
@@ -94,7 +97,8 @@ class Interpreter:
         decoder = event_decoder(self.quirks.reasoning_fields)
         done = bool(events) and events[-1].data == DONE
         said = events[:-1] if done else events
-        decoded = decode_events(decoder, [event.data for event in said])
+        data = [event.data for event in said]
+        decoded = decode_events(decoder, data) if sum(map(len, data)) <= LARGEST_EVENT_BYTES else None
         if decoded is not None:
             self._take_all(said, decoded)
         else:
@@ -130,18 +134,24 @@ class Interpreter:
 
     def _take_alone(self, event: Event, decoder: Any) -> None:  # noqa: ANN401 - of the decoder's own struct
         try:
+            if len(event.data) > LARGEST_EVENT_BYTES:
+                raise ValueError(f"it is longer than {LARGEST_EVENT_BYTES} bytes")  # noqa: TRY301 - one place for what is not valid
             decoded = decode_event(decoder, event.data)
         except (ValueError, RecursionError) as error:
             self._add("error")
             if event.name == b"error":
-                self._error = self._error or event.data.decode("utf-8", "replace")
+                self._error = self._error or event.data[:_LONGEST_ERROR].decode("utf-8", "replace")
             else:
-                self._malformed = self._malformed or f"event {len(self._kinds)} is not valid: {error}"
+                self._not_valid(str(error))
             return
         self._take(event, decoded)
 
     def _take(self, event: Event, decoded: Any) -> None:  # noqa: ANN401 - the decoder's own struct
         choices = decoded.choices or ()
+        if len(choices) > _MOST_CHOICES:
+            self._add("error")
+            self._not_valid(f"it has more than {_MOST_CHOICES} choices")
+            return
         if decoded.error is not None or event.name == b"error" or (decoded.object == "error" and not choices):
             self._error = self._error or message_of(event.data)
             self._add("error")
@@ -156,6 +166,10 @@ class Interpreter:
         ids = [choice.token_ids for choice in choices if choice.token_ids is not None]
         total = decoded.usage.completion_tokens if decoded.usage is not None else None
         self._add(kind, sum(map(len, ids)) if ids else None, total)
+
+    def _not_valid(self, reason: str) -> None:
+        """Take the event that was added last for none."""
+        self._malformed = self._malformed or f"event {len(self._kinds)} is not valid: {reason}"
 
     def _take_choice(self, choice: Any) -> ChunkKind:  # noqa: ANN401 - the decoder's own struct
         """Return what the choice carries, keeping the text of choice 0."""

@@ -13,7 +13,7 @@ from ixbench.model.exchange import Exchange
 from ixbench.model.record import CHUNK_KINDS, UNKNOWN_TOKENS, Chunks
 from ixbench.replay.error_text import message_of, shorten
 from ixbench.replay.interpret import Interpreter, Reading
-from ixbench.replay.sse import arrivals, split_events
+from ixbench.replay.sse import arrivals, split_events, too_large
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.engine import StreamQuirks
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _EVENTS_A_BATCH = 256
 """Events parsed at a stretch: a fraction of a millisecond, then other streams get their turn."""
+_BYTES_A_BATCH = 1 << 18
+"""So much of them at most, but one event always."""
 _OVERFLOW_TEXTS = (
     "context length",
     "maximum context",
@@ -60,15 +62,23 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
     """Return what a captured response comes to; a long one lets other tasks run in between."""
     encoding = capture.headers.get("content-encoding", "identity").lower()
     readable = capture.status == HTTP_OK and encoding == "identity"
-    events = split_events(capture.body) if readable else []
+    body = capture.body if readable else b""
+    excess = too_large(body)
+    events = split_events(body) if excess is None else []
+    del body
     interpreter = Interpreter(quirks)
-    for start in range(0, len(events), _EVENTS_A_BATCH):
+    start = 0
+    while start < len(events):
         if start:
             await anyio.lowlevel.checkpoint()
-        interpreter.feed(events[start : start + _EVENTS_A_BATCH])
+        end = _end_of_batch(events, start)
+        interpreter.feed(events[start:end])
+        start = end
     reading = interpreter.reading()
     if capture.status == HTTP_OK and not readable:
         reading = replace(reading, malformed=f"the body is {encoding}-encoded, although identity was asked for")
+    elif excess is not None:
+        reading = replace(reading, malformed=excess)
     done_seen = reading.done_seen or (capture.complete and not quirks.sends_done)
     failure = classify(
         http_status=capture.status,
@@ -114,6 +124,15 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
         answer=reading.text if asked.keep_answer and failure is None else None,
     )
     return exchange, reading
+
+
+def _end_of_batch(events: list[Event], start: int) -> int:
+    """Return where the batch of events that begins there ends."""
+    end = min(start + _EVENTS_A_BATCH, len(events))
+    most = events[start].end + _BYTES_A_BATCH
+    while end > start + 1 and events[end - 1].end > most:
+        end = start + max((end - start) // 2, 1)
+    return end
 
 
 def _is_stream(capture: Capture, events: list[Event]) -> bool:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 DONE = b"[DONE]"
 """The data of OpenAI's end mark."""
 
+LARGEST_EVENT_BYTES = 4 << 20
+"""An answer of a quarter of a million tokens in one event is a third of this."""
+MOST_LINES = 2 << 20
+"""Of a body, empty ones included: an answer of a million tokens, one an event."""
+
 _FIELD = b"data: "
 _END = b"\n\n"
 _BOM = b"\xef\xbb\xbf"
@@ -32,6 +37,19 @@ class Event(NamedTuple):
     """Bytes from the end of the event before it, comments included."""
     name: bytes = b""
     """The `event` field; empty = "message"."""
+
+
+def too_large(body: bytes) -> str | None:
+    """Return why a body is too large to be split, or None: the smallest events take fifty times their size in memory."""
+    if len(body) <= MOST_LINES:
+        return None
+    if body.count(b"\n") + body.count(b"\r") > MOST_LINES:
+        return f"the body has more than {MOST_LINES} lines"
+    for start in range(0, len(body) - LARGEST_EVENT_BYTES + 1, LARGEST_EVENT_BYTES):
+        end = start + LARGEST_EVENT_BYTES
+        if body.find(b"\n", start, end) < 0 and body.find(b"\r", start, end) < 0:
+            return f"a line of the body is longer than {LARGEST_EVENT_BYTES} bytes"
+    return None
 
 
 def split_events(body: bytes) -> list[Event]:

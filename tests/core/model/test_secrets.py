@@ -161,3 +161,11 @@ def test_secrets_in_a_list_of_arguments_are_hidden():
         "extra_args": ["--env", f"HF_TOKEN={HIDDEN}", "--env", "HF_HOME=/m", "--api-key", HIDDEN],
         "inherit_env": ["HF_TOKEN", "HF_HOME"],
     }
+
+
+def test_a_long_text_takes_its_length_and_not_the_square_of_it():
+    parts = ("a.", "a://", "basic ", "?a=", "@=", "a+a-a.")
+    for part in parts:
+        text = part * 500_000 + "@ "
+        assert len(redact_text(text)) > 500_000
+    assert redact_text("a." * 500_000 + "http://ann:pw@host").endswith("http://***@host")

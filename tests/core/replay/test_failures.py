@@ -312,3 +312,6 @@ def test_error_texts_are_one_short_line():
     assert message_of(b'{"error": {"message": "m"}}') == "m"
     assert message_of(b"<html>") == "<html>"
     assert message_of(b"[" * 100_000) == "[" * 100_000
+    for depth in (600, 900):
+        deep = b"[" * depth + b"1" + b"]" * depth
+        assert message_of(deep) == deep.decode(), "nested too deep for a message, not for JSON"

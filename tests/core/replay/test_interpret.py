@@ -12,7 +12,7 @@ from ixbench.host.contracts.engine import StreamQuirks
 from ixbench.replay import interpret
 from ixbench.replay.chunks import decode_events, event_decoder
 from ixbench.replay.interpret import Interpreter, Reading, limit_reached
-from ixbench.replay.sse import split_events
+from ixbench.replay.sse import LARGEST_EVENT_BYTES, Event, split_events
 
 
 def read(*events, quirks: StreamQuirks | None = None, names=None) -> Reading:
@@ -268,3 +268,19 @@ def test_values_that_do_not_end_with_their_event_are_looked_at_one_by_one(data):
 def test_whole_objects_are_decoded_together():
     found = decode_events(event_decoder(()), [b'{"object":"a"}', b'{"object":"}\\n{"}'])
     assert [event.object for event in found] == ["a", "}\n{"]
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b'{"choices":[' + b"{}," * 5000 + b"{}]}", "event 2 is not valid: it has more than 4096 choices"),
+        (b'{"choices":[], "object": "' + b"x" * LARGEST_EVENT_BYTES + b'"}', "event 2 is not valid: it is longer than 4194304 bytes"),
+        (b"[" * 1_000_000, "event 2 is not valid: "),
+    ],
+)
+def test_events_too_large_to_be_looked_at(data, text):
+    interpreter = Interpreter(StreamQuirks())
+    interpreter.feed([Event(b'{"choices":[{"text":"a"}]}', 1, 1), Event(data, 2, 1)])
+    reading = interpreter.reading()
+    assert reading.kinds == ("text", "error")
+    assert reading.malformed.startswith(text)

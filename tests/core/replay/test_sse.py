@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ixbench.replay.sse import arrivals, split_events
+from ixbench.replay.sse import LARGEST_EVENT_BYTES, MOST_LINES, arrivals, split_events, too_large
 
 
 def data_of(body: bytes) -> list[bytes]:
@@ -142,3 +142,21 @@ def test_stamps_follow_the_bytes_in_every_split(lines, data):
 def test_what_came_before_the_end_of_its_read_is_an_upper_bound(pieces, bounds):
     ends = [event.end for event in split_events(b"".join(pieces))]
     assert arrivals(ends, pieces, range(len(pieces)))[1] == bounds
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"data: x" * 100, None),
+        (b"\n" * MOST_LINES, None),
+        (b"\r\n" * MOST_LINES, "lines"),
+        (b"\n" * (MOST_LINES + 1), "lines"),
+        (b"a" * (LARGEST_EVENT_BYTES - 1) + b"\n", None),
+        (b"a" * (2 * LARGEST_EVENT_BYTES), "a line"),
+        (b"\n" * 100 + b"a" * (2 * LARGEST_EVENT_BYTES) + b"\r", "a line"),
+        ((b"a" * (LARGEST_EVENT_BYTES // 2) + b"\r") * 8, None),
+    ],
+)
+def test_bodies_that_are_too_large_to_split(body, text):
+    found = too_large(body)
+    assert found is None if text is None else text in found

@@ -13,7 +13,7 @@ import httpx
 
 from ixbench.replay.wire.errors import CLOSED, WireError, broken_text, tls_text
 from ixbench.replay.wire.framing import ONE_CHUNK_READS, READ_BYTES, HeadReader
-from ixbench.replay.wire.limits import LARGEST_BODY_BYTES
+from ixbench.replay.wire.limits import LARGEST_BODY_BYTES, MOST_READS
 from ixbench.replay.wire.stamps import CONTROL_BYTES, unpack_timespec
 
 if TYPE_CHECKING:
@@ -164,7 +164,11 @@ class Connection:
             self._end(reusable=False)
 
     def check(self, now_ns: int) -> None:
-        """Break off an exchange that has been silent for too long."""
+        """Break off an exchange that has been silent for too long, or was said in pieces too small."""
+        if self._capture is not None and len(self._capture.pieces) > MOST_READS:
+            # Here too, and not with every read: one that is a chunk of its own is looked at as little as can be.
+            self._tiny()
+            return
         silence = self._silence(now_ns)
         if silence is not None:
             # This process may have been stopped itself: what waits to be read is no silence.
@@ -255,8 +259,14 @@ class Connection:
         """Look at a body that has grown."""
         if capture.size > LARGEST_BODY_BYTES:
             self.fail("protocol", f"the body is longer than {LARGEST_BODY_BYTES} bytes")
+        elif len(capture.pieces) > MOST_READS:
+            self._tiny()
         elif self._listener is not None:
             self._listener()
+
+    def _tiny(self) -> None:
+        """Give up on a body that comes in pieces too small to be one."""
+        self.fail("protocol", f"the body comes in more than {MOST_READS} pieces")
 
     def _on_head(self, capture: Capture, data: bytes, stamp: int) -> None:
         """Take bytes of the head, and what of the body came with them."""

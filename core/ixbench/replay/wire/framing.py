@@ -179,7 +179,7 @@ class Head:
 class HeadReader:
     """Collects the bytes of a response up to its body; interim responses (1xx) are passed over."""
 
-    __slots__ = ("_buffer", "_method")
+    __slots__ = ("_buffer", "_interim_bytes", "_method")
 
     def __init__(self, method: bytes) -> None:
         """Wait for the first byte.
@@ -187,6 +187,7 @@ class HeadReader:
         :param method: of the request: the response to HEAD has no body.
         """
         self._buffer = b""
+        self._interim_bytes = 0
         self._method = method
 
     def feed(self, data: bytes) -> tuple[Head, bytes] | None:
@@ -208,6 +209,9 @@ class HeadReader:
             head = parse_head(buffer[:end], self._method)
             if head is not None:
                 return head, self._buffer
+            self._interim_bytes += end
+            if self._interim_bytes > LARGEST_HEAD_BYTES:
+                raise WireError("protocol", f"interim responses go on for more than {LARGEST_HEAD_BYTES} bytes")
             if not self._buffer:
                 return None
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 LARGEST_HEAD_BYTES = 64 * 1024
 LARGEST_BODY_BYTES = 256 * 1024 * 1024
 """No answer is longer; reading on would only fill the memory."""
+MOST_READS = 2 << 20
+"""Reads of one body: the smallest take many times their size in memory."""
 LARGEST_CHUNK_LINE_BYTES = 4096
 """The line before a chunk: its size, and extensions that nobody uses."""
 

@@ -147,6 +147,7 @@ def test_the_answer_to_head_has_no_body():
         (b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", "is not a content length"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n", "only chunked is known"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"y" * LARGEST_HEAD_BYTES, "is longer than 65536 bytes"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000, "interim responses go on for more than 65536 bytes"),
     ],
 )
 def test_heads_that_are_refused(data, text):
