@@ -85,6 +85,7 @@ def bench(load: Load, requests: int, folder: Path, url: str) -> dict[str, Any]:
     server_s = [(sent[record["req_id"]][1] - sent[record["req_id"]][0]) / 1e9 for record in profile]
     return {
         "cpu_s": used.ru_utime + used.ru_stime,
+        "phase_cpu_s": point["client"]["cpu_s"],
         "rss_mb": used.ru_maxrss / 1024,
         "first_s": (min(moment for moment, _ in sent.values()) - start_ns) / 1e9,
         "server_ttft_s": statistics.fmean(server_s),
@@ -107,9 +108,9 @@ def middle(found: list[dict[str, Any]], key: str) -> float:
 
 
 def idle(load: Load, seconds: int) -> float:
-    """Return the CPU seconds that waiting costs: a run of silent streams less a run of the same requests that are answered at once."""
+    """Return the CPU seconds that waiting costs: the measured phase of silent streams less that of streams that are answered at once."""
     silences = (0, seconds * 1_000_000)
-    answered, silent = (repeat(replace(load, gap_us=0, silence_us=silence_us), FEW, 1)[0]["cpu_s"] for silence_us in silences)
+    answered, silent = (repeat(replace(load, gap_us=0, silence_us=silence_us), FEW, 1)[0]["phase_cpu_s"] for silence_us in silences)
     return silent - answered
 
 
