@@ -155,7 +155,7 @@ def test_scope_hides_curves_but_not_the_peak(point, run):
     assert (ladder.peak.engine, ladder.peak.tok_s_gpu) == ("atom", 9000.0)
     assert (ladder.configs, ladder.engines, ladder.best_ttft.point) == (2, ("atom", "vllm"), "atom-c1")
     assert row(build_ladder([run(points, scope=("atom",))]), 50.0).engine == "atom"
-    assert build_ladder([run(points, scope=("atom",))]).to_json()["scope"] == ["atom"]
+    assert build_ladder([run(points, scope=("atom",))]).to_json()["scope"] == ("atom",)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_all_mismatches_are_named_at_once_and_can_be_let_pass_with_a_stamp(point
         build_ladder(runs)
     assert len(caught.value.faults) == 2
     ladder = build_ladder(runs, allow_mismatch=True)
-    assert list(ladder.mismatches) == ladder.to_json()["mismatches"] == [str(fault) for fault in caught.value.faults]
+    assert ladder.mismatches == ladder.to_json()["mismatches"] == tuple(str(fault) for fault in caught.value.faults)
 
 
 def test_points_of_one_run_are_held_to_the_same(point, run):
