@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.model.run import RunView
     from ixbench.report.compare import Comparison
-    from ixbench.report.foreign import ForeignResult
 
 REPORTER = "compare"
 SUFFIXES = (".html", ".md", ".json", ".txt")
@@ -26,7 +25,8 @@ Compare B with A: at each rung of the ladder, at each curve that both have, and 
 frontier), with 95 % intervals, a verdict, and the settings that differ. Both are read by the [report] settings of A.
 
 A and B are each one of
-  PATH            a run folder, or a result file that an importer knows
+  PATH            a run folder, a result file that an importer knows, or a
+                  folder of such files
   PATH:NAME       of it one engine; or, where no engine is called so, one deployment; or the points whose ids match a glob
   PATH@DATE       of a folder of runs the run that was started on that day (UTC); of imported points those of that day
   PATH@DATE:NAME  both
@@ -98,13 +98,11 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.model.errors import Fault, InputError
     from ixbench.model.printable import printable
     from ixbench.report.compare import compare_runs
-    from ixbench.report.foreign import import_report
     from ixbench.report.settings import read_overrides
     from ixbench.report.sides import load_sides
 
-    def tell(result: ForeignResult) -> None:
-        for line in import_report(result):
-            print(line, file=sys.stderr)
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr)
 
     if arguments.open and not arguments.out:
         raise InputError(Fault(where="--open", problem="there is no file to open", advice="name one with --out, for instance compare.html"))

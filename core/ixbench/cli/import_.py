@@ -94,20 +94,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from ixbench.host.load import load_host
     from ixbench.model.printable import printable
-    from ixbench.report.foreign import import_report
-    from ixbench.report.import_run import folder_report, import_files, priced, title_of, write_import
+    from ixbench.report.import_run import files_report, import_files, priced, title_of, write_import
     from ixbench.store.folder import iso_utc
 
     host = load_host()
     context = _context(arguments, host)
     imported = import_files(arguments.path, host, context, arguments.only)
-    for result in imported.results:
-        for line in import_report(result):
-            print(line, file=sys.stderr)
-    for line in folder_report(imported):
+    for line in files_report(imported):
         print(line, file=sys.stderr)
-    if imported.replaced:
-        print(f"{imported.replaced} rows replaced by those of later files", file=sys.stderr)
     if not imported.points:
         print("ixbench: every row was refused, so nothing was written", file=sys.stderr)
         return EXIT_NOTHING

@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
     from ixbench.host.host import Host
     from ixbench.model.run import RunView
-    from ixbench.report.foreign import ForeignResult
 
 EXIT_NOTHING = 3
 """No foreign file gave a point."""
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    held = "a run folder, a folder of run folders, or a result file that an importer knows"
+    held = "a run folder, a folder of run folders, a result file that an importer knows, or a folder of such files"
     parser.add_argument("path", metavar="PATH", nargs="+", type=Path, help=held)
     parser.add_argument("--use", metavar="NAME|FILE.py", action="append", help="a reporter instead of those of [report] use; repeatable")
     parser.add_argument(
@@ -78,13 +77,11 @@ def _load(arguments: argparse.Namespace, host: Host, names: Sequence[str]) -> tu
 
     from ixbench.model.printable import printable
     from ixbench.report.choose import choose_reporters
-    from ixbench.report.foreign import import_report
     from ixbench.report.load import load_runs
     from ixbench.report.survey import survey_runs
 
-    def tell(result: ForeignResult) -> None:
-        for line in import_report(result):
-            print(line, file=sys.stderr)
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr)
 
     chosen = choose_reporters(names, host) if names else ()
     if not chosen or arguments.recompute or not all(item.reporter.surveys for item in chosen):
@@ -145,6 +142,7 @@ COMMAND = Command(
         "ixbench report results/* --use table --out compare",
         "ixbench report results --use leaderboard --set leaderboard.days=7",
         "ixbench report results/20261130T064501Z-my-model --set axis=p90 --set rungs=20,40,60 --recompute",
+        "ixbench report artifacts/ --use page",
         "ixbench report results/20261130T064501Z-my-model --use my_report.py --set my_report.top=3",
     ),
     configure=_configure,

@@ -102,16 +102,15 @@ def importer_names(host: Host) -> str:
     return ", ".join(sorted(importer.name for importer in host.importers())) or "none is installed"
 
 
-def view_of(result: ForeignResult, run_id: str, host: Host) -> RunView:
-    """Return a foreign file as a run: its points at the prices of the newest book."""
-    points = result.found.points
+def view_of(points: Sequence[PointResult], host: Host, *, run_id: str, title: str) -> RunView:
+    """Return imported points as a run, at the prices of the newest book."""
     return RunView(
         id=run_id,
-        title=printable(result.found.title),
+        title=printable(title),
         started=newest_date(points),
         evidence=evidence_of(points),
         report=settings_of(points),
-        points=points,
+        points=tuple(points),
         planned=tuple(point.id for point in points),
         quotes=quotes_of(points, host),
         sku=sku_of(points, host),

@@ -11,7 +11,16 @@ from ixbench.model.errors import Fault, InputError
 from ixbench.model.imported import import_source
 from ixbench.model.printable import printable
 from ixbench.model.secrets import Redactor
-from ixbench.report.foreign import UnknownFormatError, importer_names, newest_date, quotes_of, read_foreign, settings_of, sku_of
+from ixbench.report.foreign import (
+    UnknownFormatError,
+    import_report,
+    importer_names,
+    newest_date,
+    quotes_of,
+    read_foreign,
+    settings_of,
+    sku_of,
+)
 from ixbench.report.foreign_folder import files_in
 from ixbench.store.folder import RunFolder
 from ixbench.store.header import RunHeader
@@ -125,20 +134,27 @@ def write_import(imported: Imported, out: Path, host: Host, *, title: str, start
         return folder.path
 
 
-def folder_report(imported: Imported) -> tuple[str, ...]:
-    """Return what was left of folders, a line each: files that cannot be read, with their reasons, and those that no importer knows."""
-    lines = [f"refused: {row}" for row in imported.unread]
+def files_report(imported: Imported) -> tuple[str, ...]:
+    """Return what became of the files, a line each: of every one what `import_report` says, then what was left of folders.
+
+    Left are files that cannot be read, with their reasons, those that no importer knows, and rows that later files had again.
+    """
+    lines = [line for result in imported.results for line in import_report(result)]
+    lines += [f"refused: {row}" for row in imported.unread]
     if imported.unknown:
         some = ", ".join(imported.unknown[:NAMED])
         more = f" and {len(imported.unknown) - NAMED} more" if len(imported.unknown) > NAMED else ""
         lines.append(f"no importer knows: {some}{more}")
+    if imported.replaced:
+        lines.append(f"{imported.replaced} rows replaced by those of later files")
     return tuple(printable(line) for line in lines)
 
 
 def title_of(imported: Imported) -> str:
     """Return the title of the first file, or how many files there were where their titles differ."""
-    titles = dict.fromkeys(printable(result.found.title) for result in imported.results if result.found.points)
-    return next(iter(titles)) if len(titles) == 1 else f"Imported: {len(imported.results)} files"
+    files = imported.results
+    titles = dict.fromkeys(printable(result.found.title) for result in files if result.found.points or len(files) == 1)
+    return next(iter(titles)) if len(titles) == 1 else f"Imported: {len(files)} files"
 
 
 def priced(points: Sequence[PointResult], host: Host, *, book: str | None, custom: Quote | None) -> tuple[Quote, ...]:
@@ -166,6 +182,8 @@ def _read_all(paths: Sequence[Path], host: Host, context: ImportContext) -> _Rea
             else:
                 read.take(path, host, context)
         except InputError as error:
+            if len(paths) == 1:
+                raise
             faults += error.faults
     if faults:
         raise InputError(faults)
@@ -175,7 +193,8 @@ def _read_all(paths: Sequence[Path], host: Host, context: ImportContext) -> _Rea
 def _read_folder(folder: Path, host: Host, context: ImportContext, read: _Read) -> None:
     """Read what a folder holds: a file that is broken is told of and keeps no other from being taken.
 
-    :raises InputError: if there is nothing in it that an importer knows.
+    :raises UnknownFormatError: if there is nothing in it that an importer knows.
+    :raises InputError: if the folder cannot be read.
     """
     before = len(read.results) + len(read.unread) + len(read.taken)
     files = files_in(folder)
@@ -189,7 +208,7 @@ def _read_folder(folder: Path, host: Host, context: ImportContext, read: _Read) 
             read.unread += [RefusedRow(where=where, code=UNREADABLE, text=fault.problem) for fault in error.faults]
     if len(read.results) + len(read.unread) + len(read.taken) == before:
         problem = f"holds no file that an importer knows (importers: {importer_names(host)}; files: {len(files)})"
-        raise InputError(Fault(where=str(folder), problem=problem, allowed="result files, or a folder of them"))
+        raise UnknownFormatError(Fault(where=str(folder), problem=problem, allowed="result files, or a folder of them"))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Finds out what a path holds, a run folder or a foreign result file, and makes the view that reporters get."""
+"""Finds out what a path holds, a run folder or foreign result files, and makes the view that reporters get."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
+from ixbench.host.contracts.importer import ImportContext
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.printable import printable
 from ixbench.model.result import PointResult  # noqa: TC001 - msgspec resolves the annotations of RunContent
 from ixbench.model.run import RunView
-from ixbench.report.foreign import evidence_of, read_foreign, view_of
+from ixbench.report.foreign import UnknownFormatError, evidence_of, importer_names, known_skus, view_of
+from ixbench.report.import_run import files_report, import_files, title_of
 from ixbench.store.folder import RunReader
 from ixbench.store.header import HEADER, RunHeader
 from ixbench.store.launches import read_launch
@@ -20,21 +22,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ixbench.host.host import Host
-    from ixbench.report.foreign import ForeignResult
+    from ixbench.report.import_run import Imported
 
 
 def load_runs(
     paths: Sequence[Path],
     host: Host,
-    refused: Callable[[ForeignResult], None] | None = None,
+    tell: Callable[[str], None] | None = None,
     *,
+    inner: Callable[[Path], Sequence[Path]] | None = None,
     load: Callable[[Path], RunView] | None = None,
     unreadable: Callable[[Path, InputError], RunView] | None = None,
 ) -> tuple[RunView, ...]:
     """Return a view of every path, in order; a foreign file that was read with another one has none of its own.
 
-    :param paths: run folders, folders that hold some, and foreign result files.
-    :param refused: told of each foreign file, to say what of it could not be taken.
+    :param paths: run folders, folders that hold some, foreign result files, and folders of these.
+    :param tell: told what became of each foreign file, line by line: what of it could not be taken.
+    :param inner: names the run folders that a folder stands for, by default `run_folders`; itself where it holds none.
     :param load: reads a run folder; by default `load_run`.
     :param unreadable: makes a view of what is there and cannot be read; without it that is a fault.
     :raises InputError: for every path that is none of these, all at once.
@@ -44,9 +48,9 @@ def load_runs(
     views: list[RunView] = []
     seen: set[Path] = set()
     read_too: set[Path] = set()
-    for path in (inner for given in paths for inner in run_folders(given)):
+    for given, path in ((outer, path) for outer in paths for path in (inner or run_folders)(outer)):
         if path.resolve() in seen:
-            faults.append(Fault(where=str(path), problem="is given twice", advice="a run cannot be compared with itself"))
+            faults.append(_twice(path))
             continue
         seen.add(path.resolve())
         if path.resolve() in read_too:
@@ -55,22 +59,44 @@ def load_runs(
             if is_run_folder(path):
                 views.append((load or load_run)(path))
                 continue
-            if path.is_dir():
+            if path.is_dir() and path != given:
                 RunReader(path)  # says why it is no run folder
-            result = read_foreign(path, host)
+            found = _read_foreign(path, host)
         except InputError as error:
             if unreadable is not None and path.exists():
                 views.append(unreadable(path, error))
             else:
                 faults += error.faults
             continue
-        read_too |= {path.with_name(name).resolve() for name in result.found.read_too}
-        if refused is not None:
-            refused(result)
-        views.append(view_of(result, _free_id(path, views), host))
+        faults += [_twice(item.path) for item in found.results if path.is_dir() and item.path.resolve() in seen]
+        seen |= {item.path.resolve() for item in found.results}
+        read_too |= {item.path.with_name(name).resolve() for item in found.results for name in item.found.read_too}
+        if tell is not None:
+            for line in files_report(found):
+                tell(line)
+        views.append(view_of(found.points, host, run_id=_free_id(path, views), title=title_of(found)))
     if faults:
         raise InputError(faults)
     return tuple(views)
+
+
+def _read_foreign(path: Path, host: Host) -> Imported:
+    """Return what a foreign file, or a folder of them, holds.
+
+    :raises InputError: if it cannot be read, or no importer knows it or anything in it.
+    """
+    try:
+        return import_files([path], host, ImportContext(skus=known_skus(host)))
+    except UnknownFormatError:
+        if not path.is_dir():
+            raise
+        problem = f"is no run folder, holds none, and no file that an importer knows (importers: {importer_names(host)})"
+        allowed = "a run folder, a folder of them, a result file, or a folder of them"
+        raise InputError(Fault(where=str(path), problem=problem, allowed=allowed)) from None
+
+
+def _twice(path: Path) -> Fault:
+    return Fault(where=str(path), problem="is given twice", advice="a run cannot be compared with itself")
 
 
 def is_run_folder(path: Path) -> bool:
@@ -140,8 +166,8 @@ def load_run(path: Path) -> RunView:
 
 
 def _free_id(path: Path, views: Sequence[RunView]) -> str:
-    """Return the name of a file as the id of its run: with its folder's, or a number, where another has the name."""
-    stem = printable(path.stem)
+    """Return the name of a file or a folder as the id of its run: with its folder's, or a number, where another has the name."""
+    stem = printable(path.resolve().name if path.is_dir() else path.stem)
     return free_id((stem, f"{printable(path.resolve().parent.name)}-{stem}"), {view.id for view in views})
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.model.result import PointResult
     from ixbench.model.run import RunView
-    from ixbench.report.foreign import ForeignResult
 
 FORM = "PATH, PATH:NAME, PATH@DATE or PATH@DATE:NAME"
 _DATED = re.compile(r"(?P<path>.+)@(?P<date>[^@/:]*)")
@@ -74,10 +73,10 @@ def _checked(found: Selection) -> Selection:
     return replace(found, day=day)
 
 
-def load_sides(texts: Sequence[str], host: Host, refused: Callable[[ForeignResult], None] | None = None) -> tuple[RunView, ...]:
+def load_sides(texts: Sequence[str], host: Host, tell: Callable[[str], None] | None = None) -> tuple[RunView, ...]:
     """Return what each side chose of its run, under ids of their own.
 
-    :param refused: told of each foreign file, to say what of it could not be taken.
+    :param tell: as for `load_runs`.
     :raises InputError: for every side that is no run, or chooses nothing of it, all at once.
     """
     loaded: dict[Path, RunView] = {}
@@ -88,7 +87,7 @@ def load_sides(texts: Sequence[str], host: Host, refused: Callable[[ForeignResul
             selection = read_selection(text)
             path = _run_of(selection)
             if path.resolve() not in loaded:
-                loaded[path.resolve()] = load_runs([path], host, refused)[0]
+                loaded[path.resolve()] = load_runs([path], host, tell)[0]
             views.append(_narrowed(loaded[path.resolve()], selection))
         except InputError as error:
             faults += error.faults
@@ -101,13 +100,13 @@ def load_sides(texts: Sequence[str], host: Host, refused: Callable[[ForeignResul
 
 
 def _run_of(selection: Selection) -> Path:
-    """Return the run folder or the file that is meant; of a folder of runs the only one of the day that has what was chosen."""
+    """Return the run folder or the foreign files that are meant; of a folder of runs the only one of the day that has what was chosen."""
     path = selection.path
     if is_run_folder(path) or not path.is_dir():
         return path
     runs = [folder for folder in run_folders(path) if is_run_folder(folder)]
     if not runs:
-        RunReader(path)  # says why it is no run folder
+        return path  # perhaps one of foreign files
     days = {folder: RunReader(folder).header().started[:_DAY] for folder in runs}
     if selection.day is None and len(runs) > 1:
         allowed = f"one of the run folders in it, or {path}@DATE with one of {', '.join(sorted(set(days.values())))}"

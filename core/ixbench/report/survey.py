@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from ixbench.host.host import Host
     from ixbench.model.result import PointResult
-    from ixbench.report.foreign import ForeignResult
 
 PROVENANCE = ("launch", "argv", "image", "recipe", "amended_by", "engine", "date", "started", "runtime", IMPORT)
 """What is kept of each point's provenance: how its engine came about, and when."""
@@ -52,11 +51,11 @@ _PROCESS: dict[str, type] = {"name": str, "argv": list, "env": dict}
 """What is kept of a launch and of each of its processes, with the types that readers count on."""
 
 
-def survey_runs(paths: Sequence[Path], host: Host, refused: Callable[[ForeignResult], None] | None = None) -> tuple[RunView, ...]:
+def survey_runs(paths: Sequence[Path], host: Host, tell: Callable[[str], None] | None = None) -> tuple[RunView, ...]:
     """Return a view of every path, in order, for reporters that look over many runs; ids are unique among them.
 
     :param paths: as for `load_runs`; of a folder of results every folder in it is looked at.
-    :param refused: as for `load_runs`.
+    :param tell: as for `load_runs`.
     :raises InputError: if a path is not there or given twice, or nothing can be read at all.
     :raises PluginError: as `load_runs`.
     """
@@ -81,9 +80,9 @@ def survey_runs(paths: Sequence[Path], host: Host, refused: Callable[[ForeignRes
             unreadable=_reason(path, error),
         )
 
-    views = load_runs(given, host, refused, load=load, unreadable=unreadable)
+    views = load_runs(paths, host, tell, inner=_inner, load=load, unreadable=unreadable)
     if views and all(view.unreadable for view in views):
-        load_runs(given, host)  # says so of each
+        load_runs(paths, host, inner=_inner)  # says so of each
     taken: set[str] = set()
     named: list[RunView] = []
     for view in views:

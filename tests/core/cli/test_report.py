@@ -135,3 +135,14 @@ def test_open_takes_the_first_page(run, monkeypatch, capsys):
     monkeypatch.setattr("webbrowser.open", lambda _url: False)
     report.open_file([run / "run.json"])
     assert "no browser was found" in capsys.readouterr().err
+
+
+def test_a_folder_of_foreign_files(shared, tmp_path, capsys):
+    rows = json.loads((shared / "data" / "rows" / "seed_like_rows.json").read_bytes())
+    for number, row in enumerate(rows):
+        (tmp_path / "job" / str(number)).mkdir(parents=True)
+        (tmp_path / "job" / str(number) / "row.json").write_text(json.dumps(row))
+    (tmp_path / "job" / "notes.txt").write_text("x")
+    assert main(["report", str(tmp_path / "job"), "--use", "ladder", "--out", str(tmp_path / "out")]) == 0
+    assert json.loads((tmp_path / "out" / "ladder.json").read_text())["rungs"][1]["tok_s_gpu"] == pytest.approx(5541.699975630712)
+    assert f"no importer knows: {tmp_path / 'job' / 'notes.txt'}" in capsys.readouterr().err

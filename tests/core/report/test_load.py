@@ -114,6 +114,27 @@ def test_all_wrong_paths_are_told_at_once(run, tmp_path):
     assert said[5].startswith(f"{run}: is given twice")  # as one of the runs in its folder
 
 
+def test_a_folder_of_foreign_files_is_one_run(tmp_path):
+    (tmp_path / "job" / "deep").mkdir(parents=True)
+    (tmp_path / "job" / "a.rows").write_bytes(b"rows")
+    (tmp_path / "job" / "deep" / "b.rows").write_bytes(b"rows")
+    (tmp_path / "job" / "c.rows").write_bytes(b"bad")
+    (tmp_path / "job" / "log.txt").write_text("x")
+    said = []
+    (view,) = load_runs([tmp_path / "job"], HOST, said.append)
+    assert (view.id, view.title, view.planned) == ("job", "Theirs", ("theirs-c8", "theirs-c8-2"))
+    assert {point.origin for point in view.points} == {"imported"}
+    assert said[-2:] == ["refused: c.rows: unreadable: holds no rows", f"no importer knows: {tmp_path / 'job' / 'log.txt'}"]
+
+
+@pytest.mark.parametrize("paths", [("job", "job/a.rows"), ("job/a.rows", "job")])
+def test_a_file_is_not_counted_with_its_folder_too(tmp_path, paths):
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "a.rows").write_bytes(b"rows")
+    with pytest.raises(InputError, match=r"a\.rows: is given twice"):
+        load_runs([tmp_path / path for path in paths], HOST)
+
+
 def test_an_importer_that_breaks_is_named(tmp_path):
     (tmp_path / "x").write_bytes(b"broken")
     with pytest.raises(PluginError, match=r"plugin rows \(inline\): importer rows: RuntimeError: importer bug"):

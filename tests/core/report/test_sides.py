@@ -82,6 +82,15 @@ def test_days_of_imported_points(shared):
         load_sides([f"{rows}@2020-01-01"], HOST)
 
 
+def test_a_folder_of_foreign_files_is_a_side(shared, tmp_path):
+    rows = json.loads((shared / "data" / "rows" / "seed_like_rows.json").read_bytes())
+    for name, part in (("one", rows[:8]), ("two", rows[8:])):
+        (tmp_path / "job" / name).mkdir(parents=True)
+        (tmp_path / "job" / name / "rows.json").write_text(json.dumps(part))
+    (view,) = load_sides([f"{tmp_path / 'job'}:vllm"], HOST)
+    assert (view.id, len(view.points)) == ("job:vllm", 11)
+
+
 def test_two_folders_of_one_name_are_told_apart(run, tmp_path):
     other = tmp_path / "old" / run.name
     shutil.copytree(run, other)

@@ -124,7 +124,7 @@ def test_folders_of_one_name_get_names_of_their_own(results, tmp_path):
         (["absent"], "absent: does not exist"),
         (["20261101T000000Z-a", "absent"], "absent: does not exist"),
         (["20261101T000000Z-a", "."], "is given twice"),
-        (["notes"], "notes: is no run folder: it has no run.json"),
+        (["notes"], "notes: is no run folder, holds none, and no file that an importer knows"),
         (["torn", "newer", "notes"], "use a newer ixbench"),
     ],
 )
