@@ -71,9 +71,7 @@ def load_runs(
         faults += [_twice(item.path) for item in found.results if path.is_dir() and item.path.resolve() in seen]
         seen |= {item.path.resolve() for item in found.results}
         read_too |= {item.path.with_name(name).resolve() for item in found.results for name in item.found.read_too}
-        if tell is not None:
-            for line in files_report(found):
-                tell(line)
+        _say(found, tell)
         views.append(view_of(found.points, host, run_id=_free_id(path, views), title=title_of(found)))
     if faults:
         raise InputError(faults)
@@ -93,6 +91,12 @@ def _read_foreign(path: Path, host: Host) -> Imported:
         problem = f"is no run folder, holds none, and no file that an importer knows (importers: {importer_names(host)})"
         allowed = "a run folder, a folder of them, a result file, or a folder of them"
         raise InputError(Fault(where=str(path), problem=problem, allowed=allowed)) from None
+
+
+def _say(found: Imported, tell: Callable[[str], None] | None) -> None:
+    if tell is not None:
+        for line in files_report(found):
+            tell(line)
 
 
 def _twice(path: Path) -> Fault:
