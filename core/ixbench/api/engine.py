@@ -55,6 +55,7 @@ from ixbench.model.sample import Sample
 from ixbench.model.sanity import KNOWN_ANSWERS, NOT_ASKED, attached_notes, sanity_prompts, wants_sanity
 from ixbench.model.secrets import is_secret_name
 from ixbench.model.signature import Signature
+from ixbench.model.user_cache import user_cache
 from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ __all__ = [
     "replaced_findings",
     "sanity_prompts",
     "switch_flag",
+    "user_cache",
     "value_flag",
     "visibility_env",
     "visibility_findings",

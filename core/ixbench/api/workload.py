@@ -10,6 +10,7 @@ from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.point import Load
 from ixbench.model.prompt import BlockLayout, BlockMessage, BlockPrompt, Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
 from ixbench.model.schedule import Anchor, Edge, Phase, PhaseName, Schedule, Session, SessionSource, Turn, TurnGraph
+from ixbench.model.user_cache import user_cache
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, OptionsModel, Size
@@ -41,6 +42,7 @@ __all__ = [
     "Workload",
     "WorkloadIdentity",
     "did_you_mean",
+    "user_cache",
 ]
 
 __getattr__ = lazy(__name__, dict.fromkeys(("Duration", "OptionsModel", "Size"), "ixbench.host.contracts.options"))

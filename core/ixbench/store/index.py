@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench.model.errors import InputError
+from ixbench.model.user_cache import user_cache
 from ixbench.store.folder import LAUNCH, LAUNCHES, POINTS
 from ixbench.store.header import HEADER
 from ixbench.store.point import RESULT
@@ -48,12 +49,8 @@ _LEVEL = 1
 
 
 def index_folder() -> Path:
-    """Return where the index is kept: the user's cache folder (XDG_CACHE_HOME or ~/.cache).
-
-    :raises RuntimeError: if the user has no home.
-    """
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "ixbench" / "index"
+    """Return where the index is kept; the errors are those of `user_cache`."""
+    return user_cache("index")
 
 
 def read_indexed(folders: Sequence[Path], read: Callable[[Path], bytes], kind: str) -> Mapping[Path, bytes | InputError]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ixbench.api.workload import Fault, InputError
+from ixbench.api.workload import Fault, InputError, user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +28,8 @@ TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105 - a variable's name
 """Holds the token for data sets that need one."""
 PUBLIC_HUB = "https://huggingface.co"
 DEFAULT_FILE = "traces.jsonl"
+FOLDER = "traces"
+"""Of ixbench's folder in the user's cache: where downloads are kept."""
 
 MOST_BYTES = 16 * 1024**3
 _MOST_BYTES_OF_API = 1024**2
@@ -93,7 +95,7 @@ def fetch(
     """
     hub = _Hub(base or os.environ.get(BASE_VARIABLE) or PUBLIC_HUB)
     exact = wanted if wanted.pinned else replace(wanted, revision=hub.commit(wanted))
-    path = (cache or user_cache()) / hub.host.replace(":", "_") / f"{exact.owner}--{exact.name}" / exact.revision / exact.file
+    path = (cache or user_cache(FOLDER)) / hub.host.replace(":", "_") / f"{exact.owner}--{exact.name}" / exact.revision / exact.file
     if path.is_file():
         found = _sha256(path)
         if wanted.sha256 in (None, found):
@@ -101,12 +103,6 @@ def fetch(
     if note is not None:
         note(f"downloading {exact} from {hub.host}")
     return path, replace(exact, sha256=hub.download(exact, path))
-
-
-def user_cache() -> Path:
-    """Return the folder that downloads are kept in."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "ixbench" / "traces"
 
 
 class _Hub:

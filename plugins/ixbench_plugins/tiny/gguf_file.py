@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ixbench.api.engine import user_cache
 from ixbench_plugins.tiny.model import HEAD_DIM, NORM_EPSILON, ROPE_BASE, tensors
 from ixbench_plugins.tiny.vocabulary import CHATML, END, PAD, SPECIALS, vocabulary
 
@@ -61,9 +62,9 @@ def write_model(model: TinyModel, path: Path) -> None:
 def cached_model(model: TinyModel, cache: Path | None = None) -> Path:
     """Return the model's file, made now unless the cache has it; two makers at once do no harm.
 
-    :param cache: defaults to ixbench's folder in the user's cache (XDG_CACHE_HOME or ~/.cache).
+    :param cache: defaults to `user_cache()`.
     """
-    folder = cache if cache is not None else _user_cache()
+    folder = cache if cache is not None else user_cache()
     settings = json.dumps({"recipe": RECIPE, **asdict(model)}, sort_keys=True)
     path = folder / f"tiny-{hashlib.sha256(settings.encode()).hexdigest()[:16]}.gguf"
     if path.exists():
@@ -78,8 +79,3 @@ def cached_model(model: TinyModel, cache: Path | None = None) -> Path:
         with suppress(FileNotFoundError):
             Path(name).unlink()
     return path
-
-
-def _user_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "ixbench"

@@ -196,15 +196,6 @@ def test_a_cache_that_cannot_be_written(served, body, tmp_path):
     assert "set XDG_CACHE_HOME to a folder with room" in refused(f"hf:acme/sessions@{COMMIT}")
 
 
-def test_the_cache_is_the_users(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert hub.user_cache() == tmp_path / "ixbench" / "traces"
-    for value in ("", "relative"):
-        monkeypatch.setenv("XDG_CACHE_HOME", value)
-        monkeypatch.setenv("HOME", str(tmp_path))
-        assert hub.user_cache() == tmp_path / ".cache" / "ixbench" / "traces"
-
-
 def test_names(served):
     file = HubFile.parse(f"hf:a-b/c.d@v1.0/x:data/t.json#sha256={'a' * 64}")
     assert (file.owner, file.name, file.revision, file.file, file.sha256) == ("a-b", "c.d", "v1.0/x", "data/t.json", "a" * 64)
