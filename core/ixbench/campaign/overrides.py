@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ixbench.campaign.document import Document
 
 _FORM = "KEY=VALUE with a dotted key, such as workload.requests=50 or deployment.NAME.max_num_seqs=16"
+_LONGEST_KEY = 1000
+"""Characters in which a key is looked for."""
 
 
 def parse_scalar(text: str) -> str | int | float | bool:
@@ -36,7 +38,7 @@ def parse_override(text: str) -> tuple[tuple[str, ...], str | int | float | bool
     :raises InputError: if it has no such form.
     """
     # Quoted keys may hold "=": the split is at the first one that leaves a key before it.
-    for end in (index for index, character in enumerate(text) if character == "="):
+    for end in (index for index, character in enumerate(text[:_LONGEST_KEY]) if character == "="):
         try:
             return parse_path(text[:end].strip()), parse_scalar(text[end + 1 :].strip())
         except ValueError:

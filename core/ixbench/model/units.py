@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+_LARGEST = 2**63 - 1
+"""Seconds and bytes; larger numbers are slips, or meant to harm."""
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGTP]?i?B)")
@@ -21,7 +23,7 @@ def parse_duration(value: object) -> float:
     if isinstance(value, bool):
         raise ValueError(f"{value!r} is no duration; {_DURATION_FORM}")  # noqa: TRY004 - pydantic collects ValueErrors only
     if isinstance(value, int | float):
-        seconds = float(value)
+        seconds = float(value) if abs(value) <= _LARGEST else math.inf
     elif not isinstance(value, str):
         raise ValueError(f"{value!r} is no duration; {_DURATION_FORM}")  # noqa: TRY004 - pydantic collects ValueErrors only
     else:
@@ -38,13 +40,13 @@ def parse_duration(value: object) -> float:
 def parse_size(value: object) -> int:
     """Return bytes from a number of bytes or a text such as "1499 GB" (10^9) or "32 GiB" (2^30).
 
-    :raises ValueError: if the text is no size or the value is negative.
+    :raises ValueError: if the text is no size or the value is negative or beyond all sizes.
     """
     if isinstance(value, bool):
         raise ValueError(f"{value!r} is no size; {_SIZE_FORM}")  # noqa: TRY004 - pydantic collects ValueErrors only
     if isinstance(value, int):
-        if value < 0:
-            raise ValueError(f"{value!r} is no size: it must not be negative")
+        if not 0 <= value <= _LARGEST:
+            raise ValueError(f"{value!r} is no size: it must be from 0 to 8 EiB")
         return value
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
@@ -52,7 +54,10 @@ def parse_size(value: object) -> int:
     number, unit = match.groups()
     base = 1024.0 if unit.endswith("iB") else 1000.0
     factor: float = base ** _PREFIX[unit.removesuffix("B").removesuffix("i")]
-    return round(float(number) * factor)
+    size = float(number) * factor
+    if size > _LARGEST:
+        raise ValueError(f"{value!r} is no size: it must be from 0 to 8 EiB")
+    return round(size)
 
 
 def format_duration(seconds: float) -> str:

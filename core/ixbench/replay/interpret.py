@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ixbench.replay.sse import Event
 
 _LARGEST_COUNT = 2**31 - 1
-_MOST_CHOICES = 4096
+MOST_CHOICES = 4096
 """Answers of one request; each costs a look."""
 _LONGEST_ERROR = 1 << 16
 _BY_WEIGHT: tuple[ChunkKind, ...] = ("text", "tool", "think", "finish", "role")
@@ -148,9 +148,9 @@ class Interpreter:
 
     def _take(self, event: Event, decoded: Any) -> None:  # noqa: ANN401 - the decoder's own struct
         choices = decoded.choices or ()
-        if len(choices) > _MOST_CHOICES:
+        if len(choices) > MOST_CHOICES:
             self._add("error")
-            self._not_valid(f"it has more than {_MOST_CHOICES} choices")
+            self._not_valid(f"it has more than {MOST_CHOICES} choices")
             return
         if decoded.error is not None or event.name == b"error" or (decoded.object == "error" and not choices):
             self._error = self._error or message_of(event.data)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ixbench.model.errors import IxbenchError
+from ixbench.model.errors import Fault, InputError, IxbenchError
 from ixbench.model.secrets import redact_argv
 
 if TYPE_CHECKING:
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ixbench.model.secrets import Redactor
+
+LARGEST_DOCUMENT_BYTES = 64 << 20
+"""Of run.json, launch.json, point.json and replicas.jsonl."""
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for bytes that are not what they should be; the last for those that nest too deep."""
 
 
 def to_json(value: object, redactor: Redactor) -> bytes:
@@ -47,6 +52,19 @@ def hide_named(value: object, redactor: Redactor) -> Any:  # noqa: ANN401 - JSON
     For what users and engines named: campaigns, launches, provenance. Not for metrics, whose names count tokens.
     """
     return redactor.value(_hide_flags(msgspec.to_builtins(value, enc_hook=_plain)))
+
+
+def read_document(path: Path) -> bytes:
+    """Return the content of one of our JSON files, which may come from anywhere.
+
+    :raises OSError: if it cannot be read.
+    :raises InputError: if it is larger than any of ours.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST_DOCUMENT_BYTES + 1)
+    if len(content) > LARGEST_DOCUMENT_BYTES:
+        raise InputError(Fault(where=str(path), problem=f"is larger than {LARGEST_DOCUMENT_BYTES >> 20} MiB, which no run writes"))
+    return content
 
 
 def write_atomic(path: Path, content: bytes) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.price import Quote, Sku  # noqa: TC001 - as above
 from ixbench.model.run import MetricNote, ReportSettings
+from ixbench.store.encode import UNDECODABLE, read_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +73,7 @@ def read_header(folder: Path) -> RunHeader:
     """
     path = folder / HEADER
     try:
-        content = path.read_bytes()
+        content = read_document(path)
         found = msgspec.json.decode(content, type=_Format).format
         if found > RUN_FORMAT:
             raise InputError(
@@ -83,7 +84,7 @@ def read_header(folder: Path) -> RunHeader:
         return msgspec.json.decode(content, type=RunHeader)
     except OSError as error:
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"is no run.json of format {RUN_FORMAT}: {error}")) from error
 
 

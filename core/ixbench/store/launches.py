@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ixbench.model.errors import Fault, InputError
+from ixbench.store.encode import UNDECODABLE, read_document
 from ixbench.store.folder import LAUNCH, LAUNCHES
 from ixbench.store.names import is_plain_name
 
@@ -23,10 +24,10 @@ def read_launch(run: RunReader, launch_id: str) -> dict[str, Any] | None:
     if not is_plain_name(launch_id) or not path.is_file():
         return None
     try:
-        content = msgspec.json.decode(path.read_bytes())
+        content = msgspec.json.decode(read_document(path))
     except OSError as error:
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"is no launch.json: {error}")) from error
     if not isinstance(content, dict):
         raise InputError(Fault(where=str(path), problem="is no launch.json: it holds no object"))

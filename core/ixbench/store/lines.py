@@ -13,6 +13,7 @@ from ixbench.model.record import RequestRecord
 from ixbench.model.sample import Sample
 from ixbench.model.schedule import PhaseName
 from ixbench.store.chunks import CHUNK_BYTES, MappedFile, unpack
+from ixbench.store.encode import UNDECODABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -91,6 +92,7 @@ def read_samples(path: Path, *, sealed: bool, names: Collection[str] | None = No
     return tuple(sample for sample in found if names is None or sample.name in names)
 
 
+LONGEST_LINE_BYTES = 1 << 20
 _ADVICE = "the folder was changed or cut after the run; measure the point again"
 
 
@@ -101,7 +103,10 @@ def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool, marks: tupl
             raise InputError(Fault(where=str(path), problem="is missing, although its point is sealed", advice=_ADVICE))
         return
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES), b""), start=1):
+            if len(line) == LONGEST_LINE_BYTES:
+                problem = f"the line is longer than {LONGEST_LINE_BYTES >> 10} KiB, which no run writes"
+                raise InputError(Fault(where=f"{path}:{number}", problem=problem, advice=_ADVICE))
             if not line.endswith(b"\n"):  # the start of a line that was never finished
                 if sealed:
                     raise InputError(Fault(where=f"{path}:{number}", problem="the line has no end", advice=_ADVICE))
@@ -110,8 +115,8 @@ def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool, marks: tupl
                 continue
             try:
                 found = decode(line)
-            except (msgspec.DecodeError, ValueError) as error:
-                if not sealed and not file.readline().endswith(b"\n"):  # the last whole one
+            except (*UNDECODABLE, ValueError) as error:
+                if not sealed and not file.readline(LONGEST_LINE_BYTES).endswith(b"\n"):  # the last whole one
                     return
                 raise InputError(Fault(where=f"{path}:{number}", problem=str(error), advice=_ADVICE)) from error
             yield found

@@ -13,7 +13,7 @@ import msgspec
 from ixbench.model.errors import Fault, InputError, IxbenchError
 from ixbench.model.result import POINT_FORMAT, Accounting, Metrics, PointResult, Verdict
 from ixbench.store.chunks import pack
-from ixbench.store.encode import hide_named, refusals, sync_folder, to_json, to_line, write_atomic
+from ixbench.store.encode import UNDECODABLE, hide_named, read_document, refusals, sync_folder, to_json, to_line, write_atomic
 from ixbench.store.lines import read_records, read_samples, record_line
 from ixbench.store.measurement import FACTS, facts
 from ixbench.store.names import plain_name
@@ -213,7 +213,7 @@ def read_result(folder: Path) -> PointResult:
     """
     path = folder / RESULT
     try:
-        content = path.read_bytes()
+        content = read_document(path)
         header = msgspec.json.decode(content, type=_Format)
         if header.format > POINT_FORMAT:
             raise InputError(
@@ -227,7 +227,7 @@ def read_result(folder: Path) -> PointResult:
         result = msgspec.json.decode(content, type=PointResult)
     except OSError as error:
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"is no point of format {POINT_FORMAT}: {error}")) from error
     if result.id != folder.name:
         raise InputError(Fault(where=str(path), problem=f"is the result of '{result.id}', but its folder is '{folder.name}'"))
@@ -241,12 +241,12 @@ def read_point_replicas(folder: Path) -> tuple[Replica, ...]:
     """
     path = folder / REPLICAS
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_document(path).splitlines()
     except FileNotFoundError:
         return ()
     try:
         return tuple(msgspec.json.decode(line, type=Replica) for line in lines)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"holds a broken line: {error}")) from error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Any
 
@@ -11,6 +10,8 @@ MIB = 2**20
 _BYTES = {"B": 1, "KB": 2**10, "MB": MIB, "GB": 2**30, "KIB": 2**10, "MIB": MIB, "GIB": 2**30}
 """The tools write MB and mean MiB."""
 _QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(\S*)\s*")
+_LARGEST = 2.0**63
+"""No byte, watt or clock of a GPU is more; infinities and what is no number are not less."""
 _STARTS = 100
 """How many brackets in the text before the document are tried."""
 
@@ -71,7 +72,9 @@ def _quantity(value: object) -> tuple[float | None, str]:
         value = value.get("value")
     if isinstance(value, str):
         match = _QUANTITY.fullmatch(value)
-        return (float(match[1]), match[2] or unit) if match else (None, unit)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if match is None:
+            return None, unit
+        value, unit = float(match[1]), match[2] or unit
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST <= value <= _LARGEST:
         return None, unit
     return float(value), unit

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from codecs import BOM_UTF8
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ixbench.api.workload import Fault, InputError, did_you_mean
+from ixbench_plugins.traces.lines import MOST_LINE_BYTES, numbered, read_whole
 from ixbench_plugins.traces.messages import describe_value, is_sendable, read_messages
 
 if TYPE_CHECKING:
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from ixbench_plugins.traces.messages import Problem
 
 FORM = '{"text": "..."} or {"messages": [{"role": "user", "content": "..."}, ...]} on each line'
+FILE = "a file of JSON lines"
 _KEYS = ("text", "messages")
 _MOST_FAULTS = 20
+_MOST_COUNTED = 10_000
+"""Beyond those that are told: such a file is none of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ class Corpus:
 
     conversations: tuple[Conversation, ...]
     hash: str
-    """Of the file's bytes."""
+    """Of the file's bytes, without a byte order mark."""
 
     @property
     def turns(self) -> int:
@@ -61,8 +64,6 @@ def read_corpus(path: Path) -> Corpus:
     try:
         state = path.stat()
         return _read(path, state.st_mtime_ns, state.st_size)
-    except IsADirectoryError as error:
-        raise InputError(Fault(where=str(path), problem="is a folder", allowed="a file of JSON lines")) from error
     except OSError as error:
         advice = 'give the file of your prompts with file = "..."' if isinstance(error, FileNotFoundError) else ""
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror}", advice=advice)) from error
@@ -71,31 +72,34 @@ def read_corpus(path: Path) -> Corpus:
 @lru_cache(maxsize=8)
 def _read(path: Path, _modified_ns: int, _size: int) -> Corpus:
     """Read a file once for all points of a run; one that has changed is another file."""
-    content = path.read_bytes()
+    content = read_whole(path, FILE, marked=True)
     conversations: list[Conversation] = []
     faults: list[Fault] = []
-    for number, line in enumerate(content.removeprefix(BOM_UTF8).split(b"\n"), 1):
-        if not line.strip():
-            continue
+    more = 0
+    for number, line in numbered(content):
         found = _conversation(line, number)
         if isinstance(found, Conversation):
             conversations.append(found)
-        else:
-            faults += [
-                Fault(where=f"{path}: line {number}", problem=problem, allowed=allowed, advice=advice) for problem, allowed, advice in found
-            ]
+            continue
+        room = max(_MOST_FAULTS - len(faults), 0)
+        more += len(found[room:])
+        if more > _MOST_COUNTED:
+            break
+        where = f"{path}: line {number}"
+        faults += [Fault(where=where, problem=problem, allowed=allowed, advice=advice) for problem, allowed, advice in found[:room]]
     if not conversations and not faults:
         faults.append(Fault(where=str(path), problem="holds no prompt", allowed=FORM))
+    if more:
+        amount = f"more than {_MOST_COUNTED}" if more > _MOST_COUNTED else more
+        faults.append(Fault(where=str(path), problem=f"has {amount} more faults"))
     if faults:
-        more = len(faults) - _MOST_FAULTS
-        shown = faults[:_MOST_FAULTS]
-        if more > 0:
-            shown.append(Fault(where=str(path), problem=f"has {more} more faults"))
-        raise InputError(shown)
+        raise InputError(faults)
     return Corpus(conversations=tuple(conversations), hash=f"sha256:{hashlib.sha256(content).hexdigest()[:16]}")
 
 
 def _conversation(line: bytes, number: int) -> Conversation | list[Problem]:
+    if len(line) > MOST_LINE_BYTES:
+        return [(f"is longer than {MOST_LINE_BYTES} bytes", "", "")]
     try:
         value = json.loads(line.decode())
     except (ValueError, RecursionError) as error:
@@ -114,7 +118,9 @@ def _conversation(line: bytes, number: int) -> Conversation | list[Problem]:
 def _unreadable(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"is no JSON ({error.msg} at character {error.colno})"
-    return "is nested too deeply" if isinstance(error, RecursionError) else "is no UTF-8 text"
+    if isinstance(error, UnicodeDecodeError):
+        return "is no UTF-8 text"
+    return "is nested too deeply" if isinstance(error, RecursionError) else "holds a number of thousands of digits"
 
 
 def _shape(value: object) -> list[Problem]:

@@ -34,3 +34,14 @@ def test_what_is_no_size_is_a_value_error(value):
 @pytest.mark.parametrize(("seconds", "text"), [(4.21, "4.2 s"), (90, "90 s"), (150, "2 min"), (3600, "1 h"), (3900, "1 h 5 min")])
 def test_durations_for_people(seconds, text):
     assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize("value", [2**63, 10**400, "9" * 400 + " GB", f"{2**63} kB"])
+def test_sizes_have_an_end(value):
+    with pytest.raises(ValueError, match="from 0 to 8 EiB"):
+        parse_size(value)
+
+
+def test_durations_have_an_end():
+    with pytest.raises(ValueError, match="must be finite"):
+        parse_duration(10**400)

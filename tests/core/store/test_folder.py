@@ -18,6 +18,7 @@ import pytest
 from ixbench.model.errors import InputError
 from ixbench.model.run import ReportSettings
 from ixbench.model.secrets import Redactor
+from ixbench.store.encode import LARGEST_DOCUMENT_BYTES
 from ixbench.store.folder import RunFolder, RunReader, find_newest
 from ixbench.store.header import ClientFacts, RunHeader, read_header
 from ixbench.store.machine import machine, versions
@@ -158,7 +159,13 @@ def test_a_folder_that_is_no_run_says_where_runs_are(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("{", "is no run.json"), ('{"format": 99}', "use a newer ixbench"), ('{"format": 1, "title": 3}', "is no run.json")],
+    [
+        ("{", "is no run.json"),
+        ('{"format": 99}', "use a newer ixbench"),
+        ('{"format": 1, "title": 3}', "is no run.json"),
+        ('{"format": 1, "campaign": ' + "[" * 100_000, "is no run.json"),
+        (" " * (LARGEST_DOCUMENT_BYTES + 1), "is larger than 64 MiB"),
+    ],
 )
 def test_a_broken_header_is_one_sentence(tmp_path, content, said):
     (tmp_path / "run.json").write_text(content)

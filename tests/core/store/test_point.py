@@ -11,6 +11,7 @@ from ixbench.model.errors import InputError, IxbenchError
 from ixbench.model.record import Chunks, RequestRecord
 from ixbench.model.sample import Sample
 from ixbench.model.secrets import Redactor
+from ixbench.store.lines import LONGEST_LINE_BYTES
 from ixbench.store.names import is_plain_name
 from ixbench.store.point import PointWriter, is_sealed, read_point_records, read_point_samples, read_result
 from ixbench.testing.runs import sample_point
@@ -84,6 +85,17 @@ def test_a_sealed_point_must_be_whole(tmp_path, name, change):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["requests.jsonl", "samples.jsonl"])
+@pytest.mark.parametrize("line", [b"a" * (2 * LONGEST_LINE_BYTES) + b"\n", b"[" * 100_000 + b"\n"])
+def test_a_line_that_no_run_writes_is_one_sentence(tmp_path, name, line):
+    folder = sealed(tmp_path / "a-c1")
+    with (folder / name).open("ab") as file:
+        file.write(line)
+    with pytest.raises(InputError) as caught:
+        (read_point_records if name == "requests.jsonl" else read_point_samples)(folder)
+    assert len(str(caught.value)) < 500
+
+
 def test_an_unknown_kind_of_event_is_an_error(tmp_path):
     path = sealed(tmp_path / "a-c1") / "chunks.bin"
     content = bytearray(path.read_bytes())
@@ -147,6 +159,7 @@ def test_the_result_must_be_of_the_folder(tmp_path):
         (b'{"format": 1}', "no point of format 1"),
         (b'{"format": 99}', "use a newer ixbench"),
         (b'{"format": "one"}', "no point of format 1"),
+        (b'{"format": 1, "provenance": ' + b"[" * 100_000, "no point of format 1"),
     ],
 )
 def test_a_broken_point_json_is_one_sentence(tmp_path, content, said):

@@ -215,7 +215,18 @@ def test_no_text_upsets_a_parser(text):
 
 @pytest.mark.parametrize(
     ("value", "found"),
-    [(283, 283), ("283 MB", 283), ({"value": 283, "unit": "MB"}, 283), ("N/A", None), ({"value": "N/A"}, None), (None, None), (True, None)],
+    [
+        ("9" * 400 + " MB", None),
+        (10**400, None),
+        (float("inf"), None),
+        (283, 283),
+        ("283 MB", 283),
+        ({"value": 283, "unit": "MB"}, 283),
+        ("N/A", None),
+        ({"value": "N/A"}, None),
+        (None, None),
+        (True, None),
+    ],
 )
 def test_quantities(value, found):
     assert tool_json.number(value) == found

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ixbench.api.workload import InputError, Message
+from ixbench_plugins.traces import lines
+from ixbench_plugins.traces.lines import numbered
 from ixbench_plugins.traces.mooncake import read_mooncake
 
 
@@ -200,3 +202,21 @@ def test_what_is_written_is_read(tmp_path_factory, requests):
     assert [line.timestamp_ns for line in lines] == sorted(ms * 1_000_000 for _, _, ms in requests)
     by_number = sorted(lines, key=lambda line: line.number)
     assert [(line.input_tokens, line.output_tokens) for line in by_number] == [(tokens, out) for tokens, out, _ in requests]
+
+
+def test_lines_are_numbered_without_a_list_of_them():
+    content = b"\n\n a \r\n\t\nb\n\n\nc"
+    assert list(numbered(content)) == [(3, b" a \r"), (5, b"b"), (8, b"c")]
+    assert list(numbered(b"\n" * 1000)) == []
+
+
+@given(st.lists(st.sampled_from([b"\n", b" ", b"a", b"\r", b"\t", b"bc"]), max_size=30).map(b"".join))
+def test_numbered_lines_are_those_that_a_split_gives(content):
+    assert list(numbered(content)) == [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]
+
+
+def test_a_line_that_is_too_long_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_LINE_BYTES", 50)
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(b"x" * 51 + b"\n")
+    assert faults(path) == ["F: line 1: is longer than 50 bytes"]
