@@ -24,7 +24,7 @@ from ixbench.api.workload import Load
 from ixbench_plugins.importers.aiperf_records import MOST_DRIFT_NS, Records, read_records
 from ixbench_plugins.importers.aiperf_summary import Asked, axis_of_summary, read_asked, read_summary, theoretical_hits, verdict_of
 from ixbench_plugins.importers.detect import AIPERF_RECORD, AIPERF_SUMMARY
-from ixbench_plugins.importers.document import read_document
+from ixbench_plugins.importers.document import read_document, refuse_repeated
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of
 from ixbench_plugins.importers.names import engine_of, model_of, precision_of
@@ -108,6 +108,7 @@ def _point(
     :raises RowError: if there is nothing to make a point of.
     """
     summary = table(read_document(summary_file)) if summary_file is not None else {}
+    refuse_repeated(summary)
     asked = read_asked(summary, context)
     warnings = list(asked.warnings)
     agentic = bool(asked.scenario)

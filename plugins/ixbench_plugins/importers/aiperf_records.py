@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ixbench.api.measure import Chunks, RequestRecord
+from ixbench_plugins.importers.document import loads, refuse_repeated
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.values import number, table, text, truth, whole
 
@@ -79,9 +79,10 @@ def _read(line: bytes | None, position: int, found: Records, used: set[str]) -> 
     if line is None:
         raise RowError("line_too_long", f"the line is longer than {LONGEST_LINE >> 20} MiB")
     try:
-        document = json.loads(line)
+        document = loads(line)
     except (ValueError, RecursionError) as broken:
         raise RowError("broken_json", f"the line is no JSON: {broken}"[:200]) from broken
+    refuse_repeated(document)
     metadata, metrics = table(table(document).get("metadata")), _values(table(document).get("metrics"))
     send = _stamp(metadata, "request_start_ns")
     if send is None:

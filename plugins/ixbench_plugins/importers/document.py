@@ -1,11 +1,13 @@
-"""JSON documents of foreign files: one object or a list of them, read within bounds and told apart from what is broken."""
+"""JSON of foreign files: one object or a list of them, read within bounds and told apart from what is broken or says two things at once."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ixbench.api.report import Fault, InputError
+from ixbench_plugins.importers.errors import RowError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +18,13 @@ MOST_BYTES = 64 << 20
 """Of a JSON document: in memory it is about ten times as large."""
 DEEPEST = 60
 """Levels of nesting; results have ten."""
+
+
+class Repeated(dict[str, Any]):
+    """An object that has a key twice: JSON does not say which value counts, so neither does."""
+
+    key: str
+    """The first such key."""
 
 
 def read_document(file: ForeignFile) -> Any:  # noqa: ANN401 - a JSON value
@@ -32,7 +41,7 @@ def parse(content: bytes, where: str) -> Any:  # noqa: ANN401 - a JSON value
     :raises InputError: if it is no JSON.
     """
     try:
-        found = json.loads(content.decode("utf-8-sig"))
+        found = loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(Fault(where=where, problem=f"is no UTF-8 text: byte {error.start} cannot be read")) from error
     except json.JSONDecodeError as error:
@@ -48,6 +57,37 @@ def parse(content: bytes, where: str) -> Any:  # noqa: ANN401 - a JSON value
         if not level:
             return found
     raise _too_deep(where)
+
+
+def loads(content: str | bytes) -> Any:  # noqa: ANN401 - a JSON value
+    """Return what JSON text holds, with `Repeated` for objects that have a key twice.
+
+    :raises ValueError: if it is no JSON.
+    :raises RecursionError: if it is nested too deeply.
+    """
+    return json.loads(content, object_pairs_hook=_object)
+
+
+def refuse_repeated(document: Any) -> None:  # noqa: ANN401 - a JSON value
+    """Refuse what has a key twice, however deep.
+
+    :raises RowError: with the code "duplicate_key".
+    """
+    left = [document]
+    while left:
+        value = left.pop()
+        if isinstance(value, Repeated):
+            raise RowError("duplicate_key", f"the key {value.key[:60]!r} stands twice in one object, and nothing says which value counts")
+        left += [item for item in _inner(value) if isinstance(item, dict | list)]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    marked = Repeated(found)
+    marked.key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+    return marked
 
 
 def _inner(value: Any) -> Iterable[Any]:  # noqa: ANN401 - a JSON value

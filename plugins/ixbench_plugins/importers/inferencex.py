@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ixbench.api.report import Fault, ImportedFile, Importer, InputError, RefusedRow
 from ixbench_plugins.importers.agentic import read_agentic
 from ixbench_plugins.importers.detect import API, RAW, V1, V2, V3, schema_of
-from ixbench_plugins.importers.document import read_document
+from ixbench_plugins.importers.document import read_document, refuse_repeated
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of, read_api, read_fixed
 from ixbench_plugins.importers.names import model_key
@@ -95,6 +95,7 @@ def read_row(document: Any, context: ImportContext) -> Row:  # noqa: ANN401 - a 
 
     :raises RowError: if it cannot be taken.
     """
+    refuse_repeated(document)
     schema = schema_of(document)
     if schema not in SCHEMAS:
         raise RowError("unknown_schema", f"an object of schema {schema} is no row of a list; give its own file")

@@ -225,6 +225,18 @@ def test_broken_lines_are_refused_one_by_one(load):
     assert any(line.endswith("3 refused: 1 unknown_schema, 1 unit_suspect, 1 broken_json") for line in import_report(result))
 
 
+def test_a_line_with_a_key_twice_is_refused(load):
+    twice = json.dumps(record(1)).replace('"request_latency":', '"request_latency": {"value": 1, "unit": "ms"}, "request_latency":', 1)
+    result = load({RECORDS: lines(record(0)) + twice, SUMMARY: summary()})
+    assert [(row.where, row.code) for row in result.found.refused] == [(f"{RECORDS}:2", "duplicate_key")]
+    assert result.found.points[0].accounting.requests == 1
+
+
+def test_a_summary_with_a_key_twice_is_refused(load):
+    result = load({SUMMARY: json.dumps(summary()).replace("{", '{"benchmark_id": "b-2", ', 1)})
+    assert ([row.code for row in result.found.refused], result.found.points) == (["duplicate_key"], ())
+
+
 def test_a_line_without_end_is_not_taken_into_memory(load, monkeypatch):
     monkeypatch.setattr("ixbench_plugins.importers.aiperf_records.LONGEST_LINE", 5000)
     content = lines(record(0)) + "{" + " " * 20_000 + "}\n" + lines(record(1))

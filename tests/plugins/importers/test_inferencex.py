@@ -337,6 +337,16 @@ def test_a_later_row_replaces_an_equal_one(foreign):
     assert found.warnings == ("1 row replaced by later ones of the same configuration, load and run",)
 
 
+@pytest.mark.parametrize("key", ["conc", "tput_per_gpu"])
+def test_a_row_with_a_key_twice_is_refused_and_no_other_with_it(foreign, key):
+    row = json.dumps(api())
+    assert row.count(f'"{key}":') == 1
+    found = read(foreign, "[" + row.replace(f'"{key}":', f'"{key}": 1, "{key}":') + f", {row}]")
+    assert [(refused.where, refused.code) for refused in found.refused] == [("rows.json[0]", "duplicate_key")]
+    assert f"the key '{key}' stands twice" in found.refused[0].text
+    assert len(found.points) == 1
+
+
 # --- files --------------------------------------------------------------------------------------------------------------------------------
 
 
