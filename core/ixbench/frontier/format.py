@@ -56,11 +56,14 @@ def format_usd(value: float | None, style: Style = "ixbench") -> str:
 
 
 def format_hourly(value: float | None, style: Style = "ixbench") -> str:
-    """Return USD per GPU-hour with two decimals."""
+    """Return USD per GPU-hour with two decimals; what they would make nothing of has two significant digits (not `site`)."""
     exact = _exact(value, style)
     if exact is None:
         return MISSING
-    return f"{'-' if exact < 0 else ''}${_places(abs(exact), 2):f}"
+    rounded = _places(abs(exact), 2)
+    if exact and not rounded and style == "ixbench":
+        return format_usd(value)
+    return f"{'-' if exact < 0 else ''}${rounded:f}"
 
 
 def format_latency(value: Seconds | None, style: Style = "ixbench") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import format_rate
 from ixbench_plugins.reporters.points import LATENCIES, PERCENTILES, THIN_NOTE, sentences_of
 from ixbench_plugins.reporters.text import MISSING, clean
-from ixbench_plugins.reporters.words import SIMULATED, simulated_notes
+from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, simulated_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,10 +109,13 @@ def _cells(row: PointRow, axis: str, *, several: bool) -> list[str]:
 
 
 def _time(row: PointRow, metric: str, percentile: str) -> str:
-    """Return a latency in the unit of its column, with `*` where too few answers lie beyond it."""
+    """Return a latency in the unit of its column, with `*` where too few answers lie beyond it, and marked where it is not credible."""
     value = row.number(metric, percentile)
     _, _, factor = _GROUPS[metric]
-    return MISSING if value is None else format_rate(value * factor) + ("*" if row.is_thin(metric, percentile) else "")
+    if value is None:
+        return MISSING
+    doubtful = NOT_CREDIBLE if metric == "ttft_s" and row.point.evidence == "simulated" else ""
+    return f"{format_rate(value * factor)}{'*' if row.is_thin(metric, percentile) else ''}{doubtful}"
 
 
 def _letter(character: str) -> str:

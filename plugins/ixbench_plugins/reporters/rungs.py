@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import format_rate, format_usd
+from ixbench.api.report import format_hourly, format_rate, format_usd
 from ixbench_plugins.reporters.text import MISSING
 from ixbench_plugins.reporters.words import interval_rate, read
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ixbench.api.report import CostTable, Ladder, LadderRung
 
 RUNG_HEADERS = ("tok/s/user", "tok/s/GPU", "$/M tokens", "engine", "precision", "read", "points")
@@ -60,7 +62,7 @@ def tier_rows(table: CostTable) -> list[tuple[str, ...]]:
     return [
         (
             tier.tier,
-            f"${tier.usd_per_gpu_hour:,.2f}",
+            format_hourly(tier.usd_per_gpu_hour),
             format_usd(tier.usd_per_mtok),
             format_usd(tier.usd_per_mtok_computed),
             format_usd(tier.usd_per_mtok_output),
@@ -70,12 +72,15 @@ def tier_rows(table: CostTable) -> list[tuple[str, ...]]:
     ]
 
 
-def cost_sentences(table: CostTable) -> list[str]:
-    """Return what the cost table rests on, or why it is empty."""
+def cost_sentences(table: CostTable, name: Callable[[str], str] = str) -> list[str]:
+    """Return what the cost table rests on, or why it is empty.
+
+    :param name: gives an engine's name in print.
+    """
     if table.reason is not None:
         return [f"No costs: {table.reason}"]
     shares = [f"{words} {share:.1%}" for words, share in _shares(table) if share is not None]
-    engine = f"{table.engine} ({table.precision})" if table.precision else f"{table.engine}"
+    engine = f"{name(str(table.engine))}{f' ({table.precision})' if table.precision else ''}"
     rate = f"{format_rate(table.tok_s_gpu)} tok/s/GPU with {engine} ({table.status})"
     return [
         f"At {table.target:g} tok/s/user: {rate}, from {', '.join(table.points)}.",

@@ -73,6 +73,11 @@ def test_hourly(value, text, style):
     assert format_hourly(value, style) == text
 
 
+@pytest.mark.parametrize(("value", "text"), [(0, "$0.00"), (0.005, "$0.01"), (0.0049, "$0.0049"), (0.001, "$0.0010"), (1e-9, "<$0.000001")])
+def test_a_price_of_less_than_a_cent_is_not_nothing(value, text):
+    assert format_hourly(value) == text
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

@@ -279,7 +279,7 @@ def cost_table(numbers: Numbers) -> Table | None:
 def cost_notes(numbers: Numbers) -> Iterator[str]:
     """Yield what costs rest on, why some are missing, and the share of the input that a cache spared."""
     costs = numbers.costs
-    yield from cost_sentences(costs)
+    yield from cost_sentences(costs, engine_name)
     if costs.reason is not None:
         return
     if costs.computed_share is None:
