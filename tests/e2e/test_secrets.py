@@ -97,3 +97,76 @@ def test_the_command_that_goes_on_shows_no_secret(shell, prompts):
         "go on with: ixbench run campaign.toml --resume --results results-of-mine --set 'deployment.scripted.env.HF_TOKEN=***'"
     )
     nothing_told(shell, done)
+
+
+def test_no_report_and_no_command_tells_what_a_campaign_was_given(shell, scripted, prompts):
+    shell.env = {**shell.env, "XDG_STATE_HOME": str(shell.folder / "state"), "XDG_CACHE_HOME": str(shell.folder / "cache")}
+    variables = {"MY_ENTRY": KEY, "DEPLOY_TOKEN": VARIABLE, "OTHER_PASSWORD": PASSWORD, "A_SECRET": HEADER, "B_AUTH": ENCODED}
+    echo = {"kind": "bad_request", "message": f"I do not like {ALL} nor http://someone:{PASSWORD}@host/?api_key={FLAG}"}
+    flags = scripted({"rules": [{"contains": "number 2", "reply": echo}]}, "--say", f"I am {ENGINE}, sent {FLAG}, Bearer {KEY}")
+    shell.write_campaign(
+        f'[[deployment]]\nengine = "scripted"\nconcurrency = [1]\n{flags}\napi_key_env = "MY_ENTRY"\n'
+        f'[deployment.env]\nHF_TOKEN = "{ENGINE}"\nMIRROR = "https://someone:{PASSWORD}@mirror/?api_key={FLAG}&x=1"\n'
+        f'[[deployment]]\nname = "dead"\nengine = "scripted"\nconcurrency = [1]\n'
+        f'flags = ["--script", "none.json", "--say", "HIP out of memory, {FLAG} and {ENGINE}", "--api-key", "{FLAG}"]\n'
+        f'[deployment.env]\nHF_TOKEN = "{ENGINE}"\n'
+    )
+    first = shell.run("run", "campaign.toml", **variables)
+    assert first.code == 1, first.err
+    second = shell.run("run", "campaign.toml", "--results", "results", **variables)
+    runs = [str(folder) for folder in second.folders]
+    assert len(runs) == 2
+    done = [first, second]
+    plugins = json.loads(shell.run("plugins", "--json").out)["plugins"]
+    reporters = [name for plugin in plugins for name in plugin["contributions"].get("reporters", ())]
+    assert {"page", "inferencex", "history", "leaderboard", "table"} <= set(reporters)
+    for reporter in reporters:
+        # What is only for two runs, or only for one, says so; that is looked through too.
+        done += [
+            shell.run("report", *given, "--use", reporter, "--out", f"results-out/{reporter}-{len(given)}") for given in (runs, runs[:1])
+        ]
+    assert sum(one.code == 0 for one in done[2:]) >= len(reporters)
+    (log,) = second.folders[0].glob("launches/scripted*/engine.log")
+    for words in (
+        ("compare", *runs),
+        ("compare", *runs, "--json"),
+        ("report", runs[0], "--recompute", "--out", "results-out/again"),
+        ("show", runs[0], "scripted-c1"),
+        ("show", runs[0], "scripted-c1", "--json"),
+        ("show", runs[0], "scripted-c1", "--shell"),
+        ("show", runs[0], "dead-c1"),
+        ("diagnose", str(log)),
+        ("diagnose", str(log), "--json"),
+        ("doctor", "--json"),
+        ("plan", "campaign.toml"),
+        ("plan", "campaign.toml", "--json"),
+        ("check", "campaign.toml"),
+        ("check", "campaign.toml", "--set", f"deployment.0.api_key={KEY}"),
+        ("run", "campaign.toml", "--attach", f"http://someone:{PASSWORD}@127.0.0.1:1/?api_key={FLAG}"),
+        ("bench", f"http://someone:{PASSWORD}@127.0.0.1:1", "--model", "m", "--header", f"X-Team:{HEADER}", "--results", "results-bench"),
+    ):
+        done.append(shell.run(*words, **variables))
+        assert "Traceback" not in done[-1].err, words
+    raw = shell.write("raw.log", f"HIP out of memory at https://someone:{PASSWORD}@host/?api_key={FLAG}\nAuthorization: Bearer {KEY}\n")
+    done += [shell.run("diagnose", str(raw)), shell.run("diagnose", str(raw), "--json")]
+    nothing_told(shell, *done)
+    for place in ("state", "cache"):
+        kept = [path for path in (shell.folder / place).rglob("*") if path.is_file()]
+        assert [(path, secret) for path in kept for secret in (*SECRETS, ENCODED) if secret.encode() in path.read_bytes()] == []
+
+
+def test_the_register_of_launches_holds_no_secret(shell, prompts):
+    shell.env = {**shell.env, "XDG_STATE_HOME": str(shell.folder / "results-state")}
+    shell.write_campaign(
+        '[[deployment]]\nengine = "scripted"\nconcurrency = [1]\n'
+        f'flags = ["--ready-after", "600", "--api-key", "{FLAG}"]\n[deployment.env]\nHF_TOKEN = "{ENGINE}"\n'
+    )
+    running = shell.start("run", "campaign.toml", MY_KEY=KEY)
+    register = shell.folder / "results-state" / "ixbench" / "launches"
+    running.wait_for(lambda: register.is_dir() and any(register.iterdir()))
+    doctor = shell.run("doctor", "--json", MY_KEY=KEY)
+    kept = {path.name: path.read_bytes() for path in register.iterdir()}
+    running.send(signal.SIGINT)
+    assert kept
+    assert [secret for secret in SECRETS if any(secret.encode() in content for content in kept.values())] == []
+    nothing_told(shell, doctor, running.end())

@@ -39,22 +39,27 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     import json
+    import os
     import sys
 
     from ixbench.campaign.read import read_campaign
     from ixbench.host.load import load_host
     from ixbench.model.printable import printable, printable_lines
+    from ixbench.model.secrets import Redactor
     from ixbench.plan.expand import make_plan
     from ixbench.plan.select import select_points
     from ixbench.plan.show import plan_json, plan_text
+    from ixbench.store.encode import redact_texts
 
     host = load_host()
     campaign = read_campaign(arguments.file, host, overrides=arguments.overrides)
     plan = select_points(make_plan(campaign, host), arguments.only)
+    # One process may be told by its variables what another has in its words.
+    redactor = Redactor.of_plans([launch.plan for launch in plan.launches], os.environ)
     if arguments.json:
-        print(json.dumps(plan_json(plan), indent=2))
+        print(json.dumps(redact_texts(plan_json(plan), redactor), indent=2))
         return 0
-    print(f"{printable(campaign.title)}: {printable_lines(plan_text(plan))}")
+    print(f"{printable(campaign.title)}: {printable_lines(redactor.text(plan_text(plan)))}")
     for note in campaign.notes:
         print(f"note: {printable(note)}", file=sys.stderr)
     return 0

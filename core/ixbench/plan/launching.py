@@ -55,7 +55,13 @@ def launch_plan(adapter: EngineAdapter[Any], deployment: Deployment[Any], host: 
     notes = tuple(dict.fromkeys((*planned.notes, *prepare_notes(steps))))
     reads = dict.fromkeys((*planned.reads, *((deployment.model.path,) if deployment.model.path else ())))
     full = replace(
-        planned, runtime=deployment.runtime, runtime_options=deployment.runtime_options, reads=tuple(reads), prepare=steps, notes=notes
+        planned,
+        runtime=deployment.runtime,
+        runtime_options=deployment.runtime_options,
+        api_key_env=planned.api_key_env or deployment.api_key_env,
+        reads=tuple(reads),
+        prepare=steps,
+        notes=notes,
     )
     return host.amend_launch(full, deployment)
 

@@ -312,3 +312,9 @@ def test_a_prepare_step_is_checked_where_it_is_written(plan_of):
         "benchmarks.toml: deployment[1].prepare[0].raeson: unknown key; did you mean 'reason'?",
         "benchmarks.toml: deployment[1].prepare[0].reason: missing",
     ]
+
+
+def test_an_api_key_reaches_an_engine_whose_adapter_does_not_speak_of_it(plan_of):
+    (launch,) = plan_of('[[deployment]]\nengine = "acme"\nconcurrency = 1\napi_key_env = "THE_KEY"').launches
+    assert launch.plan.processes
+    assert launch.plan.api_key_env == "THE_KEY"
