@@ -198,6 +198,11 @@ class PointResult:
     format: int = POINT_FORMAT
 
     @property
+    def counted(self) -> Accounting | None:
+        """Requests by outcome; None where nothing tells them, as in an imported row without counts."""
+        return None if self.origin == "imported" and not self.accounting.requests else self.accounting
+
+    @property
     def usable(self) -> bool:
         """Whether the point may stand on a frontier."""
         return self.failure is None and self.verdict.status != "invalid"

@@ -84,7 +84,10 @@ def _what(result: PointResult) -> Iterator[str]:
     )
     preset = f", preset {identity.preset}" if identity.preset else ""
     yield f"workload {identity.workload}{preset}{f', {load}' if load else ''}"
-    accounting = result.accounting
+    accounting = result.counted
+    if accounting is None:
+        yield "requests: the file tells no counts"
+        return
     failed = "".join(f", {count} {kind}" for kind, count in accounting.failed.items())
     yield f"{accounting.requests} requests: {accounting.ok} ok{failed}, {accounting.cancelled} cancelled; {accounting.warmup} in warm-up"
 

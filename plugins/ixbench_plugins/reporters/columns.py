@@ -14,7 +14,7 @@ from ixbench_plugins.reporters.points import KINDS, LATENCIES, PERCENTILES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ixbench.api.report import RunView
+    from ixbench.api.report import Accounting, RunView
     from ixbench_plugins.reporters.points import PointRow
 
     Value = Callable[[PointRow, str], "Cell"]
@@ -27,6 +27,13 @@ RATES_BETWEEN = ("total", "output")
 """Kinds of tok/s/GPU that have an interval."""
 _ENDS = ("low", "high")
 _DEFINITIONS = {metric.name: metric.definition for metric in METRICS}
+_COUNTS: tuple[tuple[str, Callable[[Accounting], int], str], ...] = (
+    ("requests", lambda counts: counts.requests, "Requests of the measured phase: ok + failed + cancelled."),
+    ("ok", lambda counts: counts.ok, "Requests that succeeded."),
+    ("failed", lambda counts: sum(counts.failed.values()), "Requests that failed, of whatever kind."),
+    ("cancelled", lambda counts: counts.cancelled, "Requests that the client ended."),
+)
+"""Empty where the file of an imported point does not tell them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +156,8 @@ def _counts() -> Iterator[Column]:
 
     yield _number("requests_per_s", "requests_per_s", None, _DEFINITIONS["requests_per_s"])
     yield _number("concurrency_mean", "concurrency_mean", None, _DEFINITIONS["concurrency_mean"])
-    yield of("requests", int, "Requests of the measured phase: ok + failed + cancelled.", lambda row: row.point.accounting.requests)
-    yield of("ok", int, "Requests that succeeded.", lambda row: row.point.accounting.ok)
-    yield of("failed", int, "Requests that failed, of whatever kind.", lambda row: sum(row.point.accounting.failed.values()))
-    yield of("cancelled", int, "Requests that the client ended.", lambda row: row.point.accounting.cancelled)
+    for name, count, meaning in _COUNTS:
+        yield of(name, int | None, meaning, _counter(count))
     yield of(
         "client_floor_s",
         float | None,
@@ -165,6 +170,10 @@ def _counts() -> Iterator[Column]:
         "p99 of the largest event-loop delay of the client.",
         lambda row: row.point.client.lag_s if row.point.client else None,
     )
+
+
+def _counter(count: Callable[[Accounting], int]) -> Callable[[PointRow], Cell]:
+    return lambda row: None if row.point.counted is None else count(row.point.counted)
 
 
 def _number(name: str, metric: str, part: str | None, meaning: str) -> Column:

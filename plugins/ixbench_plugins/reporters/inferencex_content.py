@@ -73,8 +73,9 @@ class Own(BaseModel):
     preset: str | None
     corpus: str | None
     kv_offload: str
-    requests: int
-    ok: int
+    requests: int | None
+    """Null where the file of an imported point did not tell."""
+    ok: int | None
     started: str | None
 
 
@@ -162,10 +163,10 @@ class AgenticRow(_Row):
     kv_offloading: str
     kv_offload_backend: dict[str, Any] | None
     allocated_cpu_dram_gb: Number
-    num_requests_total: int
-    num_requests_successful: int
-    request_accounting: dict[str, Any]
-    """Records by what became of them."""
+    num_requests_total: int | None
+    num_requests_successful: int | None
+    request_accounting: dict[str, Any] | None
+    """Records by what became of them; null, as the counts, where the file of an imported point did not tell."""
     dataset: Any
     request_metrics: RequestMetrics
     server_metrics: dict[str, Any]

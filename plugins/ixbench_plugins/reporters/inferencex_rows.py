@@ -11,7 +11,7 @@ from ixbench_plugins.importers.names import model_key
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ixbench.api.report import PointResult, RunView
+    from ixbench.api.report import Accounting, PointResult, RunView
 
 FLAT = {"mean": "mean", "p50": "median", "std": "std", "p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p99.9"}
 """Parts of a metric -> statistics of flat keys."""
@@ -56,7 +56,7 @@ def row_of(run: RunView, point: PointResult, *, parity: bool) -> dict[str, Any]:
 
 def extras(run: RunView, point: PointResult) -> dict[str, Any]:
     """Return what these schemas have no keys for."""
-    identity, client = point.identity, point.client
+    identity, client, counts = point.identity, point.client, point.counted
     source = import_source(point)
     return {
         "version": run.versions.get("ixbench"),
@@ -80,8 +80,8 @@ def extras(run: RunView, point: PointResult) -> dict[str, Any]:
         "preset": identity.preset,
         "corpus": identity.corpus,
         "kv_offload": identity.kv_offload,
-        "requests": point.accounting.requests,
-        "ok": point.accounting.ok,
+        "requests": None if counts is None else counts.requests,
+        "ok": None if counts is None else counts.ok,
         "started": run.started if source is None else source.started or None,
     }
 
@@ -221,8 +221,7 @@ def _part(point: PointResult, metric: str, part: str) -> float | None:
 
 
 def _agentic(run: RunView, point: PointResult, kept: Kept) -> dict[str, Any]:
-    identity, facts, counts = point.identity, kept.facts, point.accounting
-    failed = sum(counts.failed.values())
+    identity, facts, counts = point.identity, kept.facts, point.counted
     row = _head(run, point, kept) | {"scenario_type": facts.get("scenario_type", "agentic-coding"), "is_multinode": identity.multinode}
     row["num_gpus"] = identity.gpus
     if identity.disaggregated or identity.multinode:
@@ -232,17 +231,9 @@ def _agentic(run: RunView, point: PointResult, kept: Kept) -> dict[str, Any]:
         "kv_offloading": facts.get("kv_offloading", "none" if identity.kv_offload == "off" else "dram"),
         "kv_offload_backend": facts.get("kv_offload_backend") or _backend(point),
         "allocated_cpu_dram_gb": facts.get("allocated_cpu_dram_gb", 0),
-        "num_requests_total": facts.get("num_requests_total", counts.requests + counts.warmup),
-        "num_requests_successful": facts.get("num_requests_successful", counts.ok),
-        "request_accounting": facts.get("request_accounting")
-        or {
-            "records_total": counts.requests + counts.warmup,
-            "records_profiled": counts.ok,
-            "records_dropped_total": counts.requests - counts.ok + counts.warmup,
-            "records_warmup_dropped": counts.warmup,
-            "records_error_dropped": failed,
-            "error_categories": dict(counts.failed),
-        },
+        "num_requests_total": facts.get("num_requests_total", None if counts is None else counts.requests + counts.warmup),
+        "num_requests_successful": facts.get("num_requests_successful", None if counts is None else counts.ok),
+        "request_accounting": facts.get("request_accounting") or (None if counts is None else _request_accounting(counts)),
         "dataset": facts.get("dataset"),
         "request_metrics": _request_metrics(point, kept),
         "server_metrics": facts.get("server_metrics") or _server(point),
@@ -250,6 +241,17 @@ def _agentic(run: RunView, point: PointResult, kept: Kept) -> dict[str, Any]:
         "warnings": facts.get("warnings", []),
     }
     return row | _power(point, kept)
+
+
+def _request_accounting(counts: Accounting) -> dict[str, Any]:
+    return {
+        "records_total": counts.requests + counts.warmup,
+        "records_profiled": counts.ok,
+        "records_dropped_total": counts.requests - counts.ok + counts.warmup,
+        "records_warmup_dropped": counts.warmup,
+        "records_error_dropped": sum(counts.failed.values()),
+        "error_categories": dict(counts.failed),
+    }
 
 
 def _backend(point: PointResult) -> dict[str, Any] | None:

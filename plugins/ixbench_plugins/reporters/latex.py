@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from ixbench.api.report import format_rate
-from ixbench_plugins.reporters.points import LATENCIES, PERCENTILES, THIN_NOTE, sentences_of
+from ixbench_plugins.reporters.points import LATENCIES, PERCENTILES, THIN_NOTE, sentences_of, successes
 from ixbench_plugins.reporters.text import MISSING, clean
 from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, simulated_notes
 
@@ -96,7 +96,7 @@ def _headers(axis: str) -> list[str]:
 
 
 def _cells(row: PointRow, axis: str, *, several: bool) -> list[str]:
-    point, counts = row.point, row.point.accounting
+    point = row.point
     name = f"{row.run.id}/{point.id}" if several else point.id
     found = [SIMULATED if point.evidence == "simulated" else point.evidence, *(["imported"] if point.origin == "imported" else [])]
     words = [name, point.identity.engine, point.identity.precision or MISSING, ", ".join(found), row.verdict.removeprefix(f"{SIMULATED}, ")]
@@ -104,7 +104,7 @@ def _cells(row: PointRow, axis: str, *, several: bool) -> list[str]:
     numbers += [_time(row, metric, percentile) for metric in LATENCIES for percentile in PERCENTILES]
     numbers += [format_rate(row.number("throughput_tok_s_gpu", "total"))]
     numbers += [format_rate(row.number("throughput_tok_s", kind)) for kind in ("total", "output")]
-    numbers += [format_rate(row.number("requests_per_s")), f"{counts.ok} / {counts.requests}"]
+    numbers += [format_rate(row.number("requests_per_s")), successes(point)]
     return [latex(cell) for cell in (*words, *numbers)]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api import measure
 from ixbench_plugins.metrics import METRICS
+from ixbench_plugins.reporters.text import MISSING
 from ixbench_plugins.reporters.words import SIMULATED
 
 if TYPE_CHECKING:
@@ -108,6 +109,11 @@ class PointRow:
     def sentences(self) -> list[str]:
         """Return the reasons with the point's name before each."""
         return [f"{self.point.id}: {reason}" for reason in self.reasons()]
+
+
+def successes(point: PointResult) -> str:
+    """Return how many of a point's requests succeeded, as "ok / requests"."""
+    return MISSING if point.counted is None else f"{point.counted.ok} / {point.counted.requests}"
 
 
 def sentences_of(rows: Sequence[PointRow]) -> list[str]:

@@ -21,6 +21,7 @@ from ixbench_plugins.reporters.points import (
     definitions,
     point_rows,
     sentences_of,
+    successes,
 )
 from ixbench_plugins.reporters.text import MISSING, clean, escape, json_text, markdown_list, markdown_table
 from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, simulated_notes
@@ -136,14 +137,14 @@ def _markdown(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) -> I
 
 
 def _markdown_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
-    point, counts = row.point, row.point.accounting
+    point = row.point
     line = [f"{row.run.id}/{point.id}" if several else point.id, point.identity.engine, point.identity.precision or MISSING, row.verdict]
     line += [row.load, format_rate(row.speed(axis))]
     line += [latency(row, name, percentile) for name in LATENCIES for percentile in PERCENTILES]
     line += [format_rate(row.number("throughput_tok_s_gpu", "total"))]
     line += [format_rate(row.number("throughput_tok_s", kind)) for kind in ("total", "output")]
     line += [format_rate(row.number("requests_per_s")), format_rate(row.number("concurrency_mean"))]
-    return [*line, f"{counts.ok} / {counts.requests}"]
+    return [*line, successes(point)]
 
 
 def _intervals_row(row: PointRow, axis: str, *, several: bool) -> list[str]:

@@ -344,6 +344,33 @@ def test_a_row_goes_there_and_back_without_loss(load, shared, name):
             assert float(after) == pytest.approx(float(before), rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    "name", ["agg_fixed_v1_single_node", "agg_fixed_v2_multinode_disagg", "agg_agentic_v3", "api_rows_fixed_sequence", "seed_like_rows"]
+)
+def test_every_imported_row_can_be_imported_again(load, shared, name):
+    rows = json.loads((shared / "data" / "rows" / f"{name}.json").read_text())
+    found = load(rows if isinstance(rows, list) else [rows])
+    again = load(json.loads(json.dumps(export(run=sample_run(*found.points, versions={})))))
+    assert again.refused == ()
+    same = ("model", "precision", "hardware", "gpus", "engine", "image", "concurrency", "tensor_parallel", "spec_method", "kv_offload")
+    same += ("input_tokens", "output_tokens", "agentic", "disaggregated", "multinode")
+    for before, after in zip(found.points, again.points, strict=True):
+        assert [getattr(after.identity, field) for field in same] == [getattr(before.identity, field) for field in same]
+    assert [point.counted for point in again.points] == [point.counted for point in found.points]
+    assert [point.axis.tok_s_user for point in again.points] == pytest.approx([point.axis.tok_s_user for point in found.points])
+
+
+def test_counts_that_no_file_tells_are_not_zero(load, shared):
+    rows = json.loads((shared / "data" / "rows" / "seed_like_rows.json").read_text())[:1]
+    for name in ("num_requests_total", "num_requests_successful"):
+        del rows[0]["metrics"][name]
+    (point,) = load(rows).points
+    (row,) = export(run=sample_run(point, versions={}))
+    assert (row["num_requests_total"], row["num_requests_successful"], row["request_accounting"]) == (None, None, None)
+    assert (row["ixbench"]["requests"], row["ixbench"]["ok"]) == (None, None)
+    assert load([row]).points[0].counted is None
+
+
 @pytest.mark.parametrize("position", [0, 8, 18])
 def test_rows_of_the_api_become_aggregated_rows(load, shared, position):
     rows = json.loads((shared / "data" / "rows" / "seed_like_rows.json").read_text())
