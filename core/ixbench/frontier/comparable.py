@@ -32,6 +32,7 @@ AMOUNT_ONLY = frozenset({"use", "preset", "traces", "path", "file", "duration", 
 
 
 _LADDER = "points of different work cannot share a ladder; report these runs apart"
+_WITHIN = "points of different work cannot share a ladder; take those of one work: of imported files with `ixbench import --only`"
 _COMPARISON = "what differs so cannot be compared; --allow-mismatch does it all the same and says so on every output"
 _MEASURED = ("tpot_s", "speed_tok_s_user", "throughput_tok_s_gpu")
 """Metrics that a comparison rests on, whose definitions must be equal."""
@@ -63,8 +64,10 @@ def _differing(runs: Sequence[RunView], facts: Callable[[RunView], Iterable[tupl
         for name, value in facts(run):
             origin, wanted = first.setdefault(name, (run.id, value))
             if value != wanted:
-                problem = _problem(name, value, wanted, origin)
-                faults.setdefault((name, repr(value)), Fault(where=run.id, problem=problem, advice=advice))
+                within = origin == run.id
+                problem = _problem(name, value, wanted, "another point of it" if within else origin)
+                said = _WITHIN if within and advice == _LADDER else advice
+                faults.setdefault((name, repr(value)), Fault(where=run.id, problem=problem, advice=said))
     return tuple(faults.values())
 
 

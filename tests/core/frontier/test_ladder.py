@@ -350,17 +350,27 @@ def test_the_settings_are_the_first_runs(point, run):
 # --- refusals --------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"model": "other/Model"}, "model is 'other/Model', but 'moonshotai/Kimi-K3' in one"),
-        ({"workload": "prompts"}, "workload is 'prompts', but 'fixed' in one"),
-        ({"preset": "quick"}, "workload preset is 'quick', but not given in one"),
-        ({"corpus": "abc"}, "corpus is 'abc', but not given in one"),
-        ({"input_tokens": 99}, "input length is 99, but 1024 in one"),
-        ({"output_tokens": 9}, "output length is 9, but 256 in one"),
-    ],
-)
+DIFFERENT_WORK = [
+    ({"model": "other/Model"}, "model is 'other/Model', but 'moonshotai/Kimi-K3' in one"),
+    ({"workload": "prompts"}, "workload is 'prompts', but 'fixed' in one"),
+    ({"preset": "quick"}, "workload preset is 'quick', but not given in one"),
+    ({"corpus": "abc"}, "corpus is 'abc', but not given in one"),
+    ({"input_tokens": 99}, "input length is 99, but 1024 in one"),
+    ({"output_tokens": 9}, "output length is 9, but 256 in one"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), DIFFERENT_WORK)
+def test_points_of_different_work_in_one_run_are_refused_by_name(point, run, changes, words):
+    made = run([point("a-c1", 50.0, 100.0), point("b-c1", 50.0, 200.0, **changes)], id_="one")
+    with pytest.raises(InputError) as caught:
+        build_ladder([made])
+    (fault,) = caught.value.faults
+    assert fault.problem == words.removesuffix("one") + "another point of it"
+    assert "--only" in fault.advice
+
+
+@pytest.mark.parametrize(("changes", "words"), DIFFERENT_WORK)
 def test_points_of_different_work_are_refused_by_name(point, run, changes, words):
     runs = [run([point("a-c1", 50.0, 100.0)], id_="one"), run([point("b-c1", 50.0, 200.0, **changes)], id_="two")]
     with pytest.raises(InputError) as caught:
