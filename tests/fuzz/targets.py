@@ -50,7 +50,8 @@ from ixbench_plugins.agentx.stats import statistics
 from ixbench_plugins.agentx.tree import make_tree
 from ixbench_plugins.agentx.weka import read_trace
 from ixbench_plugins.collectors.amd_exporter import page_samples
-from ixbench_plugins.collectors.nvidia import columns_of, stamp_s
+from ixbench_plugins.collectors.gpu_samples import Arrival
+from ixbench_plugins.collectors.nvidia import COLUMNS, NvidiaRows, columns_of, stamp_s
 from ixbench_plugins.hardware import amd_smi, nvidia, rocm_smi
 from ixbench_plugins.hardware.tool_json import gpu_rows
 from ixbench_plugins.traces.azure import read_azure
@@ -287,6 +288,9 @@ def gpu_tools(data: bytes) -> None:
     ):
         with contextlib.suppress(IxbenchError):
             read(text)
+    row = NvidiaRows(wanted=frozenset(), columns=COLUMNS)
+    for line in text.splitlines(keepends=True):
+        row.read(line, Arrival(mono_ns=1, wall_s=1.0))
     amd_smi.read_static(text, {})
     nvidia.read_processes(text, nvidia.read_memory(text) or ())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ixbench.campaign.surroundings import Surroundings
     from ixbench.host.contracts.engine import EngineAdapter
 
+_CONCURRENCY = re.compile(r"[1-9][0-9]{0,8}")
 _LOADS = ("concurrency", "rate")
 _LAUNCHED = ("args", "env", "executable", "prepare")
 """Keys that change how an engine is started."""
@@ -147,8 +149,8 @@ class _Deployment:
         layers: dict[int, Layer] = {}
         for key, table in self._parsed.at.items():
             where = self._at(("at", key))
-            if not key.isdecimal() or str(int(key)) != key or int(key) < 1:
-                self.faults.append(Fault(where=where, problem=f"{key!r} is no concurrency", allowed="a whole number of 1 or more"))
+            if not _CONCURRENCY.fullmatch(key):
+                self.faults.append(Fault(where=where, problem=f"{key[:40]!r} is no concurrency", allowed="a whole number of 1 or more"))
                 continue
             _, good, faults = check_rest(SharedKeys, table, partial(self._at_key, key))
             self.faults += faults

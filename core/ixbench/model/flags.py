@@ -7,6 +7,7 @@ flag in its place.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from ixbench.model.deployment import ArgValue
 
     Flag = tuple[str, ArgValue]
+
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,9 @@ def flags_by_key(flags: Iterable[Flag], aliases: Mapping[str, str] | None = None
 
 def whole_number(value: ArgValue | None) -> int | None:
     """Return a flag's value as a whole number, or None where it is none."""
-    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else None
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value) else None
+    return int(value) if isinstance(value, int) and value >= 0 and not isinstance(value, bool) else None
 
 
 def numbers_by_option(flags: Iterable[Flag], options: Mapping[str, str], aliases: Mapping[str, str] | None = None) -> dict[str, int | None]:

@@ -53,6 +53,7 @@ _STAMP = re.compile(r"(\d{4})/(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)(\.\d+)?", re.AS
 _STAMP_S = 0.001
 _MASK = re.compile(r"0x[0-9a-fA-F]{1,16}", re.ASCII)
 _MIB = 2**20
+_LONGEST_INDEX = 10
 
 
 class NvidiaCollector(Collector):
@@ -120,7 +121,7 @@ class NvidiaRows:
     def read(self, line: str, arrival: Arrival) -> list[Sample] | None:
         """Return the samples of a line: none for a GPU that does not matter, None for a line that is no row."""
         cells = [cell.strip() for cell in line.split(",")]
-        if not line.endswith("\n") or len(cells) != len(self.columns) or not cells[1].isdecimal():
+        if not line.endswith("\n") or len(cells) != len(self.columns) or not (cells[1].isdecimal() and len(cells[1]) < _LONGEST_INDEX):
             return None
         stamp, index, _, power, clock, temperature, activity, memory, *reasons = cells
         gpu = int(index)

@@ -53,12 +53,13 @@ def _models(root: Path) -> Iterator[str]:
 MEMORY = ("nvidia-smi", "--query-gpu=index,pci.bus_id,memory.used,memory.total", "--format=csv,noheader,nounits")
 PROCESSES = ("nvidia-smi", "--query-compute-apps=gpu_bus_id,pid,process_name,used_memory", "--format=csv,noheader,nounits")
 _MIB = 2**20
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 def read_memory(text: str) -> tuple[GpuMemory, ...] | None:
     """Return how full the GPUs are; None where not all of them tell."""
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()]
-    if not rows or not all(len(row) == 4 and all(row[cell].isdecimal() for cell in (0, 2, 3)) for row in rows):  # noqa: PLR2004 - columns of MEMORY
+    if not rows or not all(len(row) == 4 and all(_NUMBER.fullmatch(row[cell]) for cell in (0, 2, 3)) for row in rows):  # noqa: PLR2004 - columns of MEMORY
         return None
     return tuple(
         GpuMemory(index=int(index), name=f"GPU {index} ({bus})", used_bytes=int(used) * _MIB, total_bytes=int(total) * _MIB)
@@ -76,8 +77,9 @@ def read_processes(text: str, memory: Sequence[GpuMemory]) -> tuple[GpuHolder, .
         bus, _, rest = line.partition(",")
         pid, _, rest = rest.partition(",")
         name, _, used = rest.rpartition(",")
-        if pid.strip().isdecimal():
+        pid, used = pid.strip(), used.strip()
+        if _NUMBER.fullmatch(pid):
             gpus = tuple(gpu.name for gpu in memory if f"({bus.strip()})" in gpu.name)
-            size = int(used) * _MIB if used.strip().isdecimal() else None
+            size = int(used) * _MIB if _NUMBER.fullmatch(used) else None
             found.append(GpuHolder(pid=int(pid), name=name.strip(), gpus=gpus, used_bytes=size))
     return tuple(found)

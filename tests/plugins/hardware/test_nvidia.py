@@ -83,3 +83,10 @@ def test_what_the_tool_does_not_tell_is_unknown(tmp_path, answer):
 def test_without_the_tool_nobody_knows_the_processes(tmp_path):
     assert book_on(tmp_path, {}).holders() is None
     assert ShippedHardware(kfd=tmp_path / "a", nvidia=tmp_path / "b", ask={}.get).holders() == ()
+
+
+def test_a_number_that_is_none_makes_no_process():
+    assert nvidia.read_processes("00:1, 8\x1f8, x, 1\n00:1, " + "9" * 5000 + ", x, 1\n00:1, ٣, x, 1\n", ()) == ()
+    (found,) = nvidia.read_processes("00:1, 42, python, 9" + "9" * 5000, ())
+    assert (found.pid, found.used_bytes) == (42, None)
+    assert nvidia.read_memory("0, 00:1, 1, " + "9" * 5000) is None
