@@ -84,7 +84,7 @@ class Standstill:
         if self.progress.look():
             self._building = True
             motion.lives()
-        if await motion.count():
+        if await motion.count(asked=self._under_way):
             self._building = self._asked = False
         # What a page that cannot be read, or one on which nothing runs, does not tell has to be asked for.
         tells = self.health_tells and motion.counted and not motion.idle

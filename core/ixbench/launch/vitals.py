@@ -125,8 +125,12 @@ class Motion:
         self._alive_at = time.monotonic()
         self._still_s = 0.0
 
-    async def count(self) -> bool:
-        """Read the engine's counters; return whether they show that it lives."""
+    async def count(self, *, asked: bool = False) -> bool:
+        """Read the engine's counters; return whether they show that it lives.
+
+        :param asked: whether a request of ours that belongs to no load is under way. Its arrival may be counted by a server whose engine
+            is dead, so what moves meanwhile shows nothing; its answer will.
+        """
         self.flat = self.idle = self.counted = False
         if self.counters is None:
             return False
@@ -138,13 +142,14 @@ class Motion:
         # Each series by itself: of several engines the one that computes may not be the one with the largest value.
         found = {name: reading.series[name] for name in (*metrics.live_counters, "kv_usage") if name in reading.series}
         before, self._before = self._before, found
-        if metrics.written_between_steps or (before is not None and found != before):
+        moved = before is not None and found != before
+        if metrics.written_between_steps or (moved and not asked):
             self.counted = True
             self.lives()
             return True
         self.counted = bool(found)
         # An engine that does not say how many requests run has at least ours.
         runs = reading.totals().get("running", 1.0) > 0
-        self.flat = self.counted and before is not None and runs
+        self.flat = self.counted and before is not None and runs and not moved
         self.idle = self.counted and not runs
         return False
