@@ -64,7 +64,7 @@ def numbered_lines(file: BinaryIO, unread: Unread | None = None) -> Iterator[tup
     while block := file.read(_BLOCK_BYTES):
         window.append(block)
         kept += len(block)
-        while kept - len(window[0]) >= READ_BYTES // 2:
+        while kept - len(window[0]) > READ_BYTES // 2:
             kept -= len(window[0])
             unread.skipped_bytes += len(window[0])
             breaks.count(window.popleft())
