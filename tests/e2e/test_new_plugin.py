@@ -48,7 +48,7 @@ def test_it_installs_shows_and_passes_its_tests(kind, python, tmp_path):
     name = f"kit_{kind}"
     folder = tmp_path / "made"
     run(sys.executable, "-c", NEW, kind, name, str(folder), folder=tmp_path)
-    run(python, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--quiet", "-e", ".", folder=folder)
+    run(python, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--quiet", ".", folder=folder)
     plural, hook = GIVES[kind]
     plugins = json.loads(run(python, "-c", PLUGINS, folder=tmp_path))
     (found,) = [plugin for plugin in plugins["plugins"] if plugin["name"] == name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.util import find_spec
 
 import pytest
 
@@ -109,7 +110,7 @@ def test_the_folder_holds_what_the_design_says_and_nothing_else(folder):
         *(f"points/{point}/{name}" for point in POINTS for name in ("point.json", "requests.jsonl", "chunks.bin", "samples.jsonl")),
         *(f"launches/{launch}/{name}" for name in ("launch.json", "engine.log")),
         *(f"reports/{name}" for name in ("console.txt", "ladder.md", "ladder.json", "cost.md", "cost.json")),
-        *(f"reports/table.{ext}" for ext in ("csv", "md", "json")),
+        *(f"reports/table.{ext}" for ext in ("csv", "md", "json", "tex", *(["parquet"] if find_spec("arro3") else []))),
     }
     assert re.fullmatch(r"\d{8}T\d{6}Z-a-scripted-server", folder.name)
 

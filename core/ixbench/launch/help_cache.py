@@ -19,6 +19,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from ixbench.model.secrets import is_secret_name
+from ixbench.model.user_cache import user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,15 +27,13 @@ if TYPE_CHECKING:
     from ixbench.model.deployment import EnvVar
 
 _FORMAT = "1"
-_FOLDER = "ixbench/help"
 _LONGEST_AGE_S = 30 * 86_400.0
 _FIRST_LINE_BYTES = 512
 
 
 def _cache_folder() -> Path | None:
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
-        return (base if base.is_absolute() else Path.home() / ".cache") / _FOLDER
+        return user_cache("help")
     except RuntimeError:
         return None
 
