@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -69,7 +71,7 @@ def by_chance(name: str, seconds: float, seed: int) -> int:
     return 0
 
 
-def by_coverage(name: str, seconds: float) -> int:
+def by_coverage(name: str, seconds: float) -> None:
     """Let atheris search; it ends the process itself."""
     import atheris
 
@@ -83,7 +85,6 @@ def by_coverage(name: str, seconds: float) -> int:
     options = (f"-max_total_time={seconds:.0f}", f"-max_len={LONGEST}", f"-timeout={SLOW_S}", f"-rss_limit_mb={MEMORY_MIB}")
     atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={name}-", "-verbosity=0", "-print_final_stats=1", str(corpus)], target.read)
     atheris.Fuzz()
-    return 0
 
 
 def main() -> int:
@@ -94,20 +95,29 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bytes", type=Path, metavar="FILE")
     parser.add_argument("--by-chance", action="store_true", help="do without atheris")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.inside:
+        by_coverage(given.target, given.seconds)
+        return 0
     if given.target is None:
         from targets import TARGETS
 
-        command = [sys.executable, __file__, "--seconds", str(given.seconds), "--seed", str(given.seed), *["--by-chance"] * given.by_chance]
-        return max(subprocess.run([*command, name], check=False).returncode for name in TARGETS)
-    if given.bytes is not None:
-        from targets import TARGETS
+        common = ["--seconds", str(given.seconds), "--seed", str(given.seed), *["--by-chance"] * given.by_chance]
+        return max(subprocess.run([sys.executable, __file__, name, *common], check=False).returncode for name in TARGETS)
+    there = "/dev/shm"  # files are written by the thousand
+    with tempfile.TemporaryDirectory(dir=there if Path(there).is_dir() else None) as made:
+        tempfile.tempdir = made
+        if given.bytes is not None:
+            from targets import TARGETS
 
-        TARGETS[given.target].read(given.bytes.read_bytes())
-        return 0
-    if given.by_chance or importlib.util.find_spec("atheris") is None:
-        return by_chance(given.target, given.seconds, given.seed)
-    return by_coverage(given.target, given.seconds)
+            TARGETS[given.target].read(given.bytes.read_bytes())
+            return 0
+        if given.by_chance or importlib.util.find_spec("atheris") is None:
+            return by_chance(given.target, given.seconds, given.seed)
+        # atheris ends its process without a word to Python, which would leave the folder behind.
+        command = [sys.executable, __file__, given.target, "--seconds", str(given.seconds), "--inside"]
+        return subprocess.run(command, env={**os.environ, "TMPDIR": made}, check=False).returncode
 
 
 if __name__ == "__main__":

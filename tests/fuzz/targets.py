@@ -82,8 +82,13 @@ class Target:
     """A reader."""
 
     read: Callable[[bytes], object]
-    seeds: tuple[bytes, ...]
-    """What it reads well, to begin from."""
+    known: tuple[bytes, ...] = ()
+    """What it reads well, to begin from; empty: the files of a run, which are made when they are asked for."""
+
+    @property
+    def seeds(self) -> tuple[bytes, ...]:
+        """What to begin from."""
+        return self.known or files_of_a_run()
 
 
 @cache
@@ -94,9 +99,8 @@ def host() -> Host:
 
 @cache
 def folder() -> Path:
-    """Return a folder of this process, in memory where there is room."""
-    there = "/dev/shm"
-    return Path(tempfile.mkdtemp(prefix="ixbench-fuzz-", dir=there if Path(there).is_dir() else None))
+    """Return a folder of this process; whoever asks first removes it."""
+    return Path(tempfile.mkdtemp(prefix="ixbench-fuzz-"))
 
 
 def file(data: bytes, name: str) -> Path:
@@ -313,6 +317,12 @@ def place(run: Path, name: str) -> Path:
     return {"run.json": run / name, "launch.json": run / "launches" / LAUNCH / name}.get(name, run / "points" / POINT / name)
 
 
+@cache
+def files_of_a_run() -> tuple[bytes, ...]:
+    """Return each file of a run, with the byte in front that chooses it."""
+    return tuple(bytes([number]) + place(good_run(), name).read_bytes() for number, name in enumerate(FILES[:-1]))
+
+
 def run_folder(data: bytes) -> None:
     """A file of someone's run folder; the first byte chooses which."""
     run = good_run()
@@ -465,33 +475,30 @@ MOONCAKE = (
     b'{"messages": [{"role": "user", "content": "hi"}], "output_length": 4}\n',
 )
 TARGETS: dict[str, Target] = {
-    "campaign": Target(read=campaign, seeds=(CAMPAIGN,)),
-    "override": Target(read=override, seeds=(b"deployment.vllm.at.1.concurrency=[1, 2]", b"workload.requests=10", b'a."b c".d="x"')),
-    "weka": Target(read=weka, seeds=(WEKA,)),
-    "mooncake": Target(read=mooncake, seeds=MOONCAKE),
-    "azure": Target(read=azure, seeds=(b"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n",)),
-    "prompts": Target(read=prompts, seeds=(b'{"text": "hello"}\n{"messages": [{"role": "user", "content": "hi"}]}\n',)),
-    "stream": Target(read=stream, seeds=(STREAM, STREAM.replace(b"\n", b"\r\n"))),
+    "campaign": Target(read=campaign, known=(CAMPAIGN,)),
+    "override": Target(read=override, known=(b"deployment.vllm.at.1.concurrency=[1, 2]", b"workload.requests=10", b'a."b c".d="x"')),
+    "weka": Target(read=weka, known=(WEKA,)),
+    "mooncake": Target(read=mooncake, known=MOONCAKE),
+    "azure": Target(read=azure, known=(b"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n",)),
+    "prompts": Target(read=prompts, known=(b'{"text": "hello"}\n{"messages": [{"role": "user", "content": "hi"}]}\n',)),
+    "stream": Target(read=stream, known=(STREAM, STREAM.replace(b"\n", b"\r\n"))),
     "http": Target(
         read=http,
-        seeds=(
+        known=(
             HEAD + b"transfer-encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nx: y\r\n\r\n",
             HEAD + b"content-length: 5\r\n\r\nhello",
             HEAD + b"connection: close\r\n\r\nhello",
         ),
     ),
-    "prometheus": Target(read=prometheus, seeds=(PAGE,)),
+    "prometheus": Target(read=prometheus, known=(PAGE,)),
     "importers": Target(
         read=importers,
-        seeds=(b"\x00" + json.dumps([ROW]).encode(), b"\x03" + json.dumps(ROW).encode(), b"\x02" + json.dumps(AIPERF).encode() + b"\n"),
+        known=(b"\x00" + json.dumps([ROW]).encode(), b"\x03" + json.dumps(ROW).encode(), b"\x02" + json.dumps(AIPERF).encode() + b"\n"),
     ),
-    "log": Target(read=log, seeds=(LOG,)),
-    "gpu_tools": Target(read=gpu_tools, seeds=(SMI, SMI.splitlines()[0])),
-    "run_folder": Target(
-        read=run_folder,
-        seeds=tuple(bytes([number]) + place(good_run(), name).read_bytes() for number, name in enumerate(FILES[:-1])),
-    ),
-    "texts": Target(read=texts, seeds=(b"https://ann:pw@host/?api_key=abcd&x=1 Bearer abcdefgh --api-key=zzzz A_TOKEN=1 \x1b[31mred",)),
-    "answers": Target(read=answers, seeds=(b'{"data": [{"id": "m"}]}', b'{"choices": [{"message": {"content": "Paris"}}]}')),
+    "log": Target(read=log, known=(LOG,)),
+    "gpu_tools": Target(read=gpu_tools, known=(SMI, SMI.splitlines()[0])),
+    "run_folder": Target(read=run_folder),
+    "texts": Target(read=texts, known=(b"https://ann:pw@host/?api_key=abcd&x=1 Bearer abcdefgh --api-key=zzzz A_TOKEN=1 \x1b[31mred",)),
+    "answers": Target(read=answers, known=(b'{"data": [{"id": "m"}]}', b'{"choices": [{"message": {"content": "Paris"}}]}')),
 }
 """Readers by their names."""

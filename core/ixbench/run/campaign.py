@@ -83,6 +83,8 @@ def run_campaign(
             check_profiled(profile, plan, selected, simulated, host)
     with _open_folder(campaign, plan, host, path=path, results=results, redactor=redactor) as folder:
         kept = set(folder.sealed())
+        for point_id in sorted(kept):
+            folder.result(point_id)  # one that was damaged is told now, and not when hours have been spent on the others
         points = [point for point in selected if point.id not in kept]
         if path is not None and points:
             simulated = _check(campaign, plan, points, host, simulate=simulate)

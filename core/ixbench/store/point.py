@@ -228,7 +228,8 @@ def read_result(folder: Path) -> PointResult:
     except OSError as error:
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
     except UNDECODABLE as error:
-        raise InputError(Fault(where=str(path), problem=f"is no point of format {POINT_FORMAT}: {error}")) from error
+        problem = f"is no point of format {POINT_FORMAT}: {error}"
+        raise InputError(Fault(where=str(path), problem=problem, advice=f"remove {folder}, and --resume measures it again")) from error
     if result.id != folder.name:
         raise InputError(Fault(where=str(path), problem=f"is the result of '{result.id}', but its folder is '{folder.name}'"))
     return result
