@@ -10,7 +10,7 @@ import pytest
 from ixbench.launch.bounded import LARGEST_ANSWER_BYTES
 from ixbench.launch.control import MOST_BYTES as MODELS_BYTES
 from ixbench.launch.log import LINE_BYTES, READ_BYTES
-from ixbench.measure.exposition import PAGE_LIMIT_BYTES
+from ixbench.measure.exposition import PAGE_LIMIT_BYTES as PAGE_BYTES
 from ixbench.replay.interpret import MOST_CHOICES
 from ixbench.replay.sse import LARGEST_EVENT_BYTES, MOST_LINES
 from ixbench.replay.wire.limits import LARGEST_BODY_BYTES, LARGEST_CHUNK_LINE_BYTES, LARGEST_HEAD_BYTES, MOST_READS
@@ -44,8 +44,7 @@ def test_every_target_of_the_fuzzer_has_its_command():
         ("one event of a stream", f"{LARGEST_EVENT_BYTES // MIB} MiB, {MOST_CHOICES} choices"),
         (
             "answer to a question outside the load",
-            f"{LARGEST_ANSWER_BYTES // MIB} MiB, a list of models {MODELS_BYTES // MIB} MiB, "
-            f"a Prometheus page {PAGE_LIMIT_BYTES // MIB} MiB",
+            f"{LARGEST_ANSWER_BYTES // MIB} MiB, a list of models {MODELS_BYTES // MIB} MiB, a Prometheus page {PAGE_BYTES // MIB} MiB",
         ),
         ("file of prompts, Mooncake or Azure trace", f"{MOST_BYTES // MIB} MiB, {MOST_LINE_BYTES // MIB} MiB a line"),
         ("foreign result file", f"{LARGEST_FILE // GIB} GiB"),
