@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api.report import format_change, format_rate
-from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Table
+from ixbench_plugins.reporters.survey_words import marks_of, miss, rate
 from ixbench_plugins.reporters.text import MISSING
-from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from ixbench.api.report import SettingChange
     from ixbench_plugins.reporters.history.content import History, Series, Step, Track
 
-NOTES = {"imported": IMPORTED_NOTE, "simulated": SIMULATED_NOTE}
-"""What must be said before such numbers."""
-_MARKS = {"imported": IMPORTED, "simulated": SIMULATED}
-_MISSES = {"unreachable": "unreachable", "below_range": "below range", "no_points": "no valid point", "no_curve": "no valid point"}
 MOST = 12
 """Changes of a step that are told; history.json has all."""
 _HOVER = 4
@@ -30,7 +25,7 @@ HEADERS = ("Run", "tok/s/GPU", "Change", "Precision", "Read", "What changed", "R
 
 def marks(track: Track) -> tuple[str, ...]:
     """Return what the numbers of a track are beside measured."""
-    return (_MARKS[track.style],) if track.style in _MARKS else ()
+    return marks_of(track.style)
 
 
 def heading(track: Track) -> str:
@@ -53,27 +48,17 @@ def answer(track: Track) -> str:
         reached = [step for step in series.steps if step.tok_s_gpu is not None]
         name, last = engine_name(series.engine), series.steps[-1]
         if not reached:
-            said.append(f"{name} never reaches it ({_MISSES.get(last.status, last.status)}).")
+            said.append(f"{name} never reaches it ({miss(last.status)}).")
             continue
         first, newest = reached[0], reached[-1]
         words = f"{name} {format_rate(newest.tok_s_gpu)} tok/s/GPU on {newest.date}"
         if first is not newest and first.tok_s_gpu and newest.tok_s_gpu:
             words += f", {format_change(newest.tok_s_gpu / first.tok_s_gpu - 1)} since {first.date}"
         if newest is not last:
-            words += f"; {_MISSES.get(last.status, last.status)} on {last.date}"
+            words += f"; {miss(last.status)} on {last.date}"
         said.append(f"{words}.")
     target = f"At {track.rung:g} tok/s/user ({track.axis})"
     return f"{target}: {' '.join(said)}" if said else f"{target}: no point has a date."
-
-
-def value(step: Step) -> str:
-    """Return the rate with its interval, or why there is none."""
-    if step.tok_s_gpu is None:
-        ends = {"unreachable": ("fastest", step.fastest_tok_s_user), "below_range": ("slowest", step.slowest_tok_s_user)}
-        which, speed = ends.get(step.status, ("", None))
-        return _MISSES.get(step.status, step.status) + (f", {which} {format_rate(speed)} tok/s/user" if speed is not None else "")
-    half = step.half_width_tok_s_gpu
-    return format_rate(step.tok_s_gpu) + (f" +- {format_rate(half)}" if half is not None else "")
 
 
 def change(step: Step) -> str:
@@ -86,7 +71,7 @@ def change(step: Step) -> str:
 def hover(step: Step, engine: str) -> Iterator[str]:
     """Yield what a mark says when it is pointed at."""
     yield f"{engine_name(engine)}, {step.started}"
-    yield f"{value(step)}{' tok/s/GPU' if step.tok_s_gpu is not None else ''}{f', {change(step)}' if step.share is not None else ''}"
+    yield f"{rate(step)}{' tok/s/GPU' if step.tok_s_gpu is not None else ''}{f', {change(step)}' if step.share is not None else ''}"
     yield from changes(step.changed, _HOVER)
 
 
@@ -117,7 +102,7 @@ def _row(step: Step, *, first: bool) -> tuple[str, ...]:
     changed = "; ".join(changes(step.changed)) or (MISSING if first else "nothing that is on record")
     left = f", {step.left_out} invalid or failed left out" if step.left_out else ""
     rests = ", ".join(step.points or step.runs) + left
-    return (step.started, value(step), change(step), step.precision or MISSING, step.status.replace("_", " "), changed, rests)
+    return (step.started, rate(step), change(step), step.precision or MISSING, step.status.replace("_", " "), changed, rests)
 
 
 def reading_notes(track: Track) -> list[str]:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from ixbench_plugins.reporters.history import chart, words
 from ixbench_plugins.reporters.page.html import environment
+from ixbench_plugins.reporters.survey_words import NOTES, NOTHING
 from ixbench_plugins.reporters.text import escape, markdown_list, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ixbench_plugins.reporters.history.content import History, Track
-
-NOTHING = "No run has a point."
 
 
 def html(found: History, theme: str) -> str:
@@ -22,7 +21,7 @@ def html(found: History, theme: str) -> str:
     :param theme: auto, light or dark.
     """
     template = environment().get_template("history.html.jinja")
-    return template.render(found=found, theme=theme, words=words, chart=chart, nothing=NOTHING)
+    return template.render(found=found, theme=theme, words=words, chart=chart, nothing=NOTHING, style_notes=NOTES)
 
 
 def markdown(found: History) -> str:
@@ -44,8 +43,8 @@ def _lines(found: History) -> Iterator[str]:
 def _track(track: Track) -> Iterator[str]:
     mark = f" ({', '.join(words.marks(track))})" if words.marks(track) else ""
     yield from ("", f"## {escape(words.heading(track))}{mark}", "", escape(track.work), "")
-    if track.style in words.NOTES:
-        yield from (f"> {escape(words.NOTES[track.style])}", "")
+    if track.style in NOTES:
+        yield from (f"> {escape(NOTES[track.style])}", "")
     yield f"**{escape(words.answer(track))}**"
     for series in track.series:
         table = words.table(series, track)

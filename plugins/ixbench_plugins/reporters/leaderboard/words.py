@@ -6,26 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ixbench.api.report import format_change, format_rate, format_usd
-from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Table
+from ixbench_plugins.reporters.survey_words import marks_of, miss, rate
 from ixbench_plugins.reporters.text import MISSING
-from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Entry, Leaderboard, Reading
 
-NOTES = {"imported": IMPORTED_NOTE, "simulated": SIMULATED_NOTE}
-"""What must be said before such numbers."""
-_MARKS = {"imported": IMPORTED, "simulated": SIMULATED}
-_MISSES = {
-    "unreachable": "unreachable",
-    "below_range": "below range",
-    "no_points": "no valid point",
-    "no_curve": "no valid point",
-}
 RANK_HEADERS = ("Rank", "SKU", "Engine", "tok/s/GPU", "$/1M total", "Since", "Measured")
 
 
@@ -53,7 +43,7 @@ class CellWords:
 
 def marks(board: Board) -> tuple[str, ...]:
     """Return what the numbers of a board are beside measured."""
-    return (_MARKS[board.style],) if board.style in _MARKS else ()
+    return marks_of(board.style)
 
 
 def heading(board: Board) -> str:
@@ -97,16 +87,6 @@ def _cell(cell: Cell, best: float | None) -> CellWords:
     )
 
 
-def rate(reading: Reading) -> str:
-    """Return the rate, or why there is none."""
-    if reading.tok_s_gpu is None:
-        ends = {"unreachable": ("fastest", reading.fastest_tok_s_user), "below_range": ("slowest", reading.slowest_tok_s_user)}
-        which, speed = ends.get(reading.status, ("", None))
-        return _MISSES.get(reading.status, reading.status) + (f", {which} {format_rate(speed)} tok/s/user" if speed is not None else "")
-    half = reading.half_width_tok_s_gpu
-    return format_rate(reading.tok_s_gpu) + (f" +- {format_rate(half)}" if half is not None else "")
-
-
 def since(change: Change) -> str:
     """Return what became of it since."""
     before = change.before
@@ -115,7 +95,7 @@ def since(change: Change) -> str:
     if change.kind == "lost":
         return f"was {format_rate(before.tok_s_gpu)} with {_engine(before)}"
     if change.kind == "gained":
-        return f"was {_MISSES.get(before.status, before.status)}"
+        return f"was {miss(before.status)}"
     if change.kind == "same":
         return "unchanged"
     return format_change(change.share) + (f", was {_engine(before)}" if change.took_over else "")

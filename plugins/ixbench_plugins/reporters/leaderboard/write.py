@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from ixbench_plugins.reporters.leaderboard import words
 from ixbench_plugins.reporters.page.html import environment
+from ixbench_plugins.reporters.survey_words import NOTES, NOTHING
 from ixbench_plugins.reporters.text import MISSING, escape, markdown_list, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ixbench_plugins.reporters.leaderboard.content import Board, Leaderboard
-
-NOTHING = "No run has a point."
 
 
 def html(found: Leaderboard, theme: str) -> str:
@@ -22,7 +21,7 @@ def html(found: Leaderboard, theme: str) -> str:
     :param theme: auto, light or dark.
     """
     template = environment().get_template("leaderboard.html.jinja")
-    return template.render(found=found, theme=theme, words=words, nothing=NOTHING)
+    return template.render(found=found, theme=theme, words=words, nothing=NOTHING, style_notes=NOTES)
 
 
 def markdown(found: Leaderboard) -> str:
@@ -47,8 +46,8 @@ def _lines(found: Leaderboard) -> Iterator[str]:
 def _board(board: Board) -> Iterator[str]:
     mark = f" ({', '.join(words.marks(board))})" if words.marks(board) else ""
     yield from ("", f"## {escape(words.heading(board))}{mark}", "")
-    if board.style in words.NOTES:
-        yield from (f"> {escape(words.NOTES[board.style])}", "")
+    if board.style in NOTES:
+        yield from (f"> {escape(NOTES[board.style])}", "")
     yield from (*(f"- **{escape(sentence)}**" for sentence in words.answers(board)), "")
     rows = [(model, *(MISSING if cell is None else cell.line for cell in cells)) for model, cells in words.grid(board)]
     yield from markdown_table(("Model", *map(escape, board.skus)), rows)
