@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ixbench.api.report import format_rate
 from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE
 from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
 
 if TYPE_CHECKING:
+    from ixbench_plugins.reporters.history.content import Step
+    from ixbench_plugins.reporters.leaderboard.content import Reading
     from ixbench_plugins.reporters.page.picture import Style
 
 NOTHING = "No run has a point."
@@ -16,30 +18,6 @@ NOTES = {"imported": IMPORTED_NOTE, "simulated": SIMULATED_NOTE}
 """What must be said before such numbers."""
 _MARKS = {"imported": IMPORTED, "simulated": SIMULATED}
 _MISSES = {"unreachable": "unreachable", "below_range": "below range", "no_points": "no valid point", "no_curve": "no valid point"}
-
-
-class ReadOfRung(Protocol):
-    """What one engine came to at one rung."""
-
-    @property
-    def status(self) -> str:
-        """How the rung was read, or why it was not."""
-
-    @property
-    def tok_s_gpu(self) -> float | None:
-        """The rate; None where there is none."""
-
-    @property
-    def half_width_tok_s_gpu(self) -> float | None:
-        """Half of its interval; None without one."""
-
-    @property
-    def fastest_tok_s_user(self) -> float | None:
-        """Speed of the fastest point."""
-
-    @property
-    def slowest_tok_s_user(self) -> float | None:
-        """Speed of the slowest point."""
 
 
 def marks_of(style: Style) -> tuple[str, ...]:
@@ -52,7 +30,7 @@ def miss(status: str) -> str:
     return _MISSES.get(status, status)
 
 
-def rate(read: ReadOfRung) -> str:
+def rate(read: Step | Reading) -> str:
     """Return the rate with its interval, or why there is none."""
     if read.tok_s_gpu is None:
         ends = {"unreachable": ("fastest", read.fastest_tok_s_user), "below_range": ("slowest", read.slowest_tok_s_user)}
