@@ -54,14 +54,17 @@ def prices_text(content: dict[str, Any]) -> str:
 
 
 def _book(book: dict[str, Any]) -> Iterator[str]:
+    from ixbench.frontier.format import format_hourly
+
     yield f"{book['book']}{' (default)' if book['default'] else ''}: USD per GPU-hour"
     sources = list(dict.fromkeys(quote["source"] for quote in book["quotes"]))
     labels = [quote["label"] for quote in book["quotes"]]
+    prices = [format_hourly(quote["usd_per_gpu_hour"]) for quote in book["quotes"]]
     skus, width = [quote["sku"] for quote in book["quotes"]], max(map(len, labels), default=0)
-    for quote in book["quotes"]:
+    for quote, price in zip(book["quotes"], prices, strict=True):
         mark = f"  [{sources.index(quote['source']) + 1}]" if len(sources) > 1 else ""
         name = f"{quote['sku']:<{max(map(len, skus))}}  {quote['label']:<{width}}"
-        yield f"  {name}  {quote['usd_per_gpu_hour']:>6.2f}  as of {quote['as_of'] or 'no date'}{mark}"
+        yield f"  {name}  {price:>{max(map(len, prices))}}  as of {quote['as_of'] or 'no date'}{mark}"
     if book["missing"]:
         yield from textwrap.wrap(f"  no price of {', '.join(book['missing'])}: no costs for them", 110, subsequent_indent="    ")
     for number, source in enumerate(sources, 1):

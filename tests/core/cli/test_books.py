@@ -14,8 +14,8 @@ def test_prices_are_listed_with_date_and_source(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         "2026-09 (default): USD per GPU-hour",
-        "  mi355x  Owning at Large Hyperscaler Volume    1.50  as of 2026-09-10",
-        "  mi355x  Retail                                2.90  as of 2026-09-10",
+        "  mi355x  Owning at Large Hyperscaler Volume  $1.50  as of 2026-09-10",
+        "  mi355x  Retail                              $2.90  as of 2026-09-10",
     ]
     assert lines[3].startswith("  source: SemiAnalysis AI Cloud TCO model")
 
@@ -39,9 +39,16 @@ def test_several_sources_are_numbered():
     quote = {"sku": "x1", "tier": "a", "label": "A", "usd_per_gpu_hour": 1.0, "as_of": "", "source": "one"}
     book = {"book": "b", "default": False, "quotes": [quote, quote | {"source": "two"}], "missing": []}
     text = prices_text({"books": [book]})
-    assert "1.00  as of no date  [2]" in text
+    assert "$1.00  as of no date  [2]" in text
     assert "  source [2]: two" in text
     assert prices_text({"books": []}) == "no price book is installed"
+
+
+def test_prices_below_half_a_cent_and_above_ten_dollars_are_told():
+    quote = {"tier": "a", "label": "A", "as_of": "2026-09-10", "source": "one"}
+    quotes = [quote | {"sku": "x1", "usd_per_gpu_hour": 0.0042}, quote | {"sku": "x10", "usd_per_gpu_hour": 12.5}]
+    lines = prices_text({"books": [{"book": "b", "default": False, "quotes": quotes, "missing": []}]}).splitlines()
+    assert lines[1:3] == ["  x1   A  $0.0042  as of 2026-09-10", "  x10  A   $12.50  as of 2026-09-10"]
 
 
 def test_unknown_books_and_skus_are_told_at_once(capsys):
