@@ -37,7 +37,10 @@ def notes_on(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
 
 def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
     if any(point.tok_s_gpu is None and point.result.identity.gpus is None for point in points):
-        yield "The number of GPUs is not known, so there is no rate per GPU and no ladder of it; say it with --gpus or [hardware] gpus."
+        yield (
+            "The number of GPUs is not known, so there is no rate per GPU and no ladder of it; "
+            "give it by [hardware] gpus of a campaign, or by --gpus to ixbench bench or ixbench import."
+        )
     if len({point.result.evidence for point in points}) > 1:
         yield "Some points are measured and some simulated; they stand on different curves, and a simulated one may win a rung."
     yield from _on_origins(points)
@@ -50,7 +53,7 @@ def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
     if ladder.rates_known and ladder.tier is None:
         yield (
             "No price is known for this hardware, so there are no costs; "
-            "name a book or tiers under [prices] of a campaign, or give --usd-per-gpu-hour to ixbench bench."
+            "name a book or tiers under [prices] of a campaign, or give --usd-per-gpu-hour to ixbench bench or ixbench import."
         )
 
 

@@ -43,7 +43,10 @@ _DEFINED = (
     "requests_per_s",
     "concurrency_mean",
 )
-_NO_GPUS_NOTE = "tok/s/GPU is not known for points without a number of GPUs: say it with --gpus or [hardware] gpus."
+_NO_GPUS_NOTE = (
+    "tok/s/GPU is not known for points without a number of GPUs: "
+    "give it by [hardware] gpus of a campaign, or by --gpus to ixbench bench or ixbench import."
+)
 _FORMULA_STARTS = ("=", "+", "-", "@")
 _FIRST_NUMBER = 4
 """Columns before it hold words."""

@@ -147,6 +147,21 @@ def test_imported_and_read_directly_are_the_same(write, capsys):
     assert one == two
 
 
+def test_what_a_report_says_of_unknown_gpus_and_prices_can_be_done(write, capsys):
+    name = write(CLIENT)
+    said = ("--engine", "vllm", "--sku", "cpu", "--precision", "fp4")
+    assert main(["report", name, "--use", "console", "--out", "out"]) == 0
+    assert "by --gpus to ixbench bench or ixbench import." in " ".join(capsys.readouterr().out.split())
+    assert main(["import", name, *said, "--gpus", "8", "--out", "counted"]) == 0
+    assert main(["report", "counted", "--use", "console", "--out", "out"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "number of GPUs is not known" not in text
+    assert "give --usd-per-gpu-hour to ixbench bench or ixbench import." in text
+    assert main(["import", name, *said, "--gpus", "8", "--usd-per-gpu-hour", "2.5", "--out", "priced"]) == 0
+    assert main(["report", "priced", "--use", "console", "--out", "out"]) == 0
+    assert "No price is known" not in " ".join(capsys.readouterr().out.split())
+
+
 def test_an_old_page_never_changes_when_a_book_does(write, monkeypatch, capsys):
     name = write([ROW])
     assert main(["import", name, "--out", "run"]) == 0
