@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.engine import (
     Finding,
     args_findings,
+    counted,
     gpu_findings,
     number_findings,
     numbers_by_option,
@@ -54,7 +55,7 @@ def findings(deployment: Deployment[AtomOptions]) -> Iterator[Finding]:
         offload = options.kv_offload
         if offload is not None and offload.backend != "off" and options.ranks != deployment.options.ranks:
             text = (
-                f"kv_offload is shared out to {deployment.options.ranks} ranks, and args make them {options.ranks}; "
+                f"kv_offload is shared out to {counted(deployment.options.ranks, 'rank')}, and args make them {options.ranks}; "
                 "set the parallel sizes by options"
             )
             yield _error("kv_offload_share", text)

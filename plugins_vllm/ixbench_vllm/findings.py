@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.engine import (
     Finding,
     args_findings,
+    counted,
     gpu_findings,
     number_findings,
     numbers_by_option,
@@ -53,9 +54,8 @@ def findings(deployment: Deployment[VllmOptions]) -> Iterator[Finding]:
     if options.kv_offload is not None:
         yield from _kv_offload(options.kv_offload, options)
         if options.kv_offload.backend != "off" and launched.ranks != options.ranks:
-            text = (
-                f"kv_offload is shared out to {options.ranks} ranks, and args make them {launched.ranks}; set the parallel sizes by options"
-            )
+            shared = f"kv_offload is shared out to {counted(options.ranks, 'rank')}"
+            text = f"{shared}, and args make them {launched.ranks}; set the parallel sizes by options"
             yield _error("kv_offload_share", text)
         if options.kv_offload.backend == "native" and SIMPLE_OFFLOAD in deployment.env and deployment.env[SIMPLE_OFFLOAD].value != "0":
             text = f"env {SIMPLE_OFFLOAD} swaps another connector in for kv_offload backend 'native'; remove it or use backend 'simple'"
@@ -120,7 +120,7 @@ def _speculative(spec: Speculative) -> Iterator[Finding]:
 def _rates(rates: tuple[float, ...], tokens: int) -> Iterator[Finding]:
     shown = ", ".join(f"{rate:g}" for rate in rates)
     if len(rates) != tokens:
-        yield _error("acceptance_range", f"speculative.acceptance_rates = [{shown}] must hold {tokens} rates, one a draft token")
+        yield _error("acceptance_range", f"speculative.acceptance_rates = [{shown}] must hold {counted(tokens, 'rate')}, one a draft token")
     elif not all(0 <= rate <= 1 for rate in rates):
         yield _error("acceptance_range", f"speculative.acceptance_rates = [{shown}]: allowed: numbers from 0 to 1")
     elif any(later > earlier for earlier, later in pairwise(rates)):

@@ -12,6 +12,7 @@ from ixbench.host.contracts.runtime import Ask, CannotRunError, CommandOutput, P
 from ixbench.host.recipes import launch_notes, load_recipes
 from ixbench.launch.errors import EngineError
 from ixbench.measure.exposition import Reading, read_exposition
+from ixbench.model.counts import counted
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
 from ixbench.model.engine_metrics import COUNTERS, GAUGES, CacheReset, EngineMetrics, EngineWindow, MetricAlias
 from ixbench.model.errors import Fault, InputError, IxbenchError, did_you_mean
@@ -139,6 +140,7 @@ __all__ = [
     "assigned_gpus",
     "attached_notes",
     "compact_json",
+    "counted",
     "declared_flags",
     "did_you_mean",
     "flag_key",

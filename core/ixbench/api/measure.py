@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api._lazy import lazy
 from ixbench.measure.definition import Check, Measurement, Metric
+from ixbench.model.counts import counted
 from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, FAILURE_KINDS, Chunk, Chunks, RequestRecord
 from ixbench.model.result import Accounting, EnergyReading, Failure, Metrics, MetricValue, Reason
 from ixbench.model.signature import LogFinding
@@ -69,6 +70,7 @@ __all__ = [
     "bounds",
     "changes",
     "chunk_tokens",
+    "counted",
     "energy_usd_per_mtok",
     "failed_share",
     "good_requests",

@@ -21,6 +21,7 @@ from ixbench.frontier.student import told_apart
 from ixbench.frontier.task_cost import TaskCost, task_costs
 from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, Importer, RefusedRow
 from ixbench.host.contracts.reporter import Reporter
+from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.imported import ImportSource, import_source
 from ixbench.model.price import Quote, Sku
@@ -108,6 +109,7 @@ __all__ = [
     "build_ladder",
     "changed_settings",
     "compare_runs",
+    "counted",
     "did_you_mean",
     "format_change",
     "format_duration",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api._lazy import lazy
 from ixbench.host.contracts.workload import Workload, WorkloadIdentity
+from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.point import Load
 from ixbench.model.prompt import BlockLayout, BlockMessage, BlockPrompt, Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
@@ -41,6 +42,7 @@ __all__ = [
     "TurnGraph",
     "Workload",
     "WorkloadIdentity",
+    "counted",
     "did_you_mean",
     "user_cache",
 ]

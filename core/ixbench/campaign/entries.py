@@ -19,6 +19,7 @@ from ixbench.campaign.merge import merge
 from ixbench.campaign.overrides import deployment_name
 from ixbench.campaign.schema import IN_DEPLOYMENT, SETTINGS, SHARED, DeploymentTable, SharedKeys
 from ixbench.campaign.validate import check, check_rest, field_names, shown
+from ixbench.model.counts import counted
 from ixbench.model.deployment import Deployment
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.launch import PrepareStep
@@ -197,7 +198,7 @@ class _Deployment:
         gpus = tuple(shared.gpus) if shared is not None and shared.gpus is not None else None
         reserved = self._around.hardware.gpus
         if gpus is not None and reserved is not None and len(gpus) > reserved:
-            problem = f"{len(gpus)} GPUs are listed, and [hardware] gpus = {reserved}"
+            problem = f"it lists {counted(len(gpus), 'GPU')}, and [hardware] gpus = {reserved}"
             found.append(Fault(where=locate(("gpus",)), problem=problem, advice="list fewer, or raise hardware.gpus"))
         self.faults += found
         if found or shared is None or options is None:

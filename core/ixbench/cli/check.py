@@ -39,9 +39,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from ixbench.campaign.read import read_campaign
     from ixbench.host.load import load_host
+    from ixbench.model.counts import counted
     from ixbench.model.printable import printable
     from ixbench.plan.expand import make_plan
-    from ixbench.plan.show import counted, plan_notes
+    from ixbench.plan.show import plan_notes
     from ixbench.run.preflight import check_files
 
     host = load_host()

@@ -16,6 +16,7 @@ from ixbench.cli.parser import Parser, command_parser, parse, try_help
 from ixbench.host.load import load_host
 from ixbench.host.source import describe
 from ixbench.host.specs import Specs
+from ixbench.model.counts import counted
 from ixbench.model.errors import MOST_TOLD, Fault, InputError, IxbenchError, did_you_mean
 from ixbench.model.printable import printable
 from ixbench.model.secrets import redact_text
@@ -82,7 +83,7 @@ def tell_failure(error: BaseException, where: str = "") -> int:
             for fault in leaf.faults[:MOST_TOLD]:
                 _tell(str(fault))
             if len(leaf.faults) > MOST_TOLD:
-                _tell(f"and {len(leaf.faults) - MOST_TOLD:,} more faults; mend these first")
+                _tell(f"and {counted(len(leaf.faults) - MOST_TOLD, 'more fault', ',')}; mend these first")
         else:
             _tell(str(leaf) if isinstance(leaf, IxbenchError) else _unforeseen(leaf, where))
     if any(not isinstance(leaf, IxbenchError) for leaf in leaves) and os.environ.get(DEBUG_VARIABLE, "0") != "0":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench.frontier.comparable import IDENTITY
 from ixbench.frontier.format import format_rate
 from ixbench.frontier.points import median_s
+from ixbench.model.counts import counted
 from ixbench.model.imported import import_source
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
         yield "Some points are measured and some simulated; they stand on different curves, and a simulated one may win a rung."
     yield from _on_origins(points)
     if ladder.left_out.without_speed:
-        yield f"{_points(ladder.left_out.without_speed)} without enough answers to tell the {ladder.axis} of TPOT: on no curve."
+        yield f"{counted(ladder.left_out.without_speed, 'point')} without enough answers to tell the {ladder.axis} of TPOT: on no curve."
     if ladder.left_out.superseded:
-        yield f"{_points(ladder.left_out.superseded)} left out because a newer run measured the same curve."
+        yield f"{counted(ladder.left_out.superseded, 'point')} left out because a newer run measured the same curve."
     if ladder.best_tpot is None and any(median_s(point, "tpot_s") is not None for point in points):
         yield "No median TPOT is credible beside the speeds of this ladder, so none is named as the best; look for a unit error."
     if ladder.rates_known and ladder.tier is None:
@@ -106,7 +107,7 @@ def _on_curves(ladder: Ladder) -> Iterator[str]:
     for curve in ladder.curves:
         knots = min(len(frontier.x) for frontier in curve.readable.frontiers)
         if curve.key in winners and knots < FEW_KNOTS:
-            yield f"The curve of {curve.engine} ({curve.key}) has only {_points(knots)} on its frontier."
+            yield f"The curve of {curve.engine} ({curve.key}) has only {counted(knots, 'point')} on its frontier."
 
 
 def _shared(ladder: Ladder) -> Iterator[str]:
@@ -124,7 +125,3 @@ def _shared(ladder: Ladder) -> Iterator[str]:
                 reason = f"they differ in nothing that sets curves apart ({curve.key})"
                 said[f"Deployments {', '.join(others)} and {last} stand on one curve: {reason}."] = None
     yield from said
-
-
-def _points(count: int) -> str:
-    return f"{count} point" if count == 1 else f"{count} points"

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ixbench.measure.point import window_ns
+from ixbench.model.counts import counted
 from ixbench.model.errors import IxbenchError
 from ixbench.model.result import EnergyReading, Reason
 
@@ -109,9 +110,9 @@ def _by_gpu(samples: Iterable[Sample]) -> Mapping[str, Mapping[Gpu, Series]]:
 
 def _wrong_gpus(power: Mapping[Gpu, Series], gpus: int | None) -> Iterator[Reason]:
     if gpus is None:
-        text = f"power was read of {_gpus(len(power))}, and nobody said how many the point has"
+        text = f"power was read of {counted(len(power), 'GPU')}, and nobody said how many the point has"
     elif gpus != len(power):
-        text = f"power was read of {_gpus(len(power))}, and the point has {gpus}"
+        text = f"power was read of {counted(len(power), 'GPU')}, and the point has {gpus}"
     else:
         return
     yield Reason(code="power_gpu_count", value=len(power), limit=gpus, text=text)
@@ -120,7 +121,7 @@ def _wrong_gpus(power: Mapping[Gpu, Series], gpus: int | None) -> Iterator[Reaso
 def _too_few(power: Mapping[Gpu, Series]) -> Iterator[Reason]:
     least = min(map(len, power.values()))
     if least < _LEAST_SAMPLES:
-        text = f"power was read {least} time of {_first(power, least)}, at least {_LEAST_SAMPLES} are needed"
+        text = f"power was read {counted(least, 'time')} of {_first(power, least)}, at least {_LEAST_SAMPLES} are needed"
         yield Reason(code="power_too_few_samples", value=least, limit=_LEAST_SAMPLES, text=text)
 
 
@@ -156,7 +157,7 @@ def _cross_check(power: Mapping[Gpu, Series], counters: Mapping[Gpu, Series]) ->
 
     None: no GPU has a counter that was read twice while its power was read.
     """
-    counted = integrated = 0.0
+    by_counter = integrated = 0.0
     known = False
     fell: str | None = None
     for gpu, series in power.items():
@@ -166,23 +167,19 @@ def _cross_check(power: Mapping[Gpu, Series], counters: Mapping[Gpu, Series]) ->
         (begin, before), (finish, after) = readings[0], readings[-1]
         known = True
         fell = gpu[1] if after < before else fell
-        counted += after - before
+        by_counter += after - before
         integrated += integrate(series, begin, finish) / _NS_PER_S
     if not known:
         return None, []
-    whole = max(abs(counted), abs(integrated))
-    apart = abs(counted - integrated) / (counted if counted > 0 else whole) if whole else 0.0
+    whole = max(abs(by_counter), abs(integrated))
+    apart = abs(by_counter - integrated) / (by_counter if by_counter > 0 else whole) if whole else 0.0
     if fell is not None:
         text = f"the own energy counter of GPU {fell} went down while the point ran: it was reset, or its driver was loaded anew"
         return apart, [Reason(code="power_counter_mismatch", value=apart, limit=COUNTER_LIMIT, text=text)]
     if apart <= COUNTER_LIMIT:
         return apart, []
     text = (
-        f"the GPUs' own counters say {counted:.0f} J and their power comes to {integrated:.0f} J over the same time, "
+        f"the GPUs' own counters say {by_counter:.0f} J and their power comes to {integrated:.0f} J over the same time, "
         f"{100 * apart:.1f} % apart, at most {100 * COUNTER_LIMIT:g} % are allowed"
     )
     return apart, [Reason(code="power_counter_mismatch", value=apart, limit=COUNTER_LIMIT, text=text)]
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"

@@ -18,6 +18,7 @@ from ixbench.measure.point import span_s, window_s
 from ixbench.measure.steady import steady_window
 from ixbench.measure.tool_words import REASONS
 from ixbench.measure.tools import TOOLS
+from ixbench.model.counts import counted
 from ixbench.model.record import UNKNOWN_TOKENS
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class _Facts:
             "closed": _seconds(closed),
             "cancelled": str(sum(record.cancelled for record in measurement.profile)),
             "steady": _seconds(window.seconds) if window is not None else "none was found",
-            "gpus": "the whole system" if not measurement.gpus else "1 GPU" if measurement.gpus == 1 else f"{measurement.gpus} GPUs",
+            "gpus": counted(measurement.gpus, "GPU") if measurement.gpus else "the whole system",
             "concurrency": "none in an open loop" if measurement.load.concurrency is None else str(measurement.load.concurrency),
         }
         inside = [window is not None and window.start_ns <= record.send_ns < window.end_ns for record in successes]
@@ -299,7 +300,7 @@ def _seconds(value: float | None) -> str:
 def _tokens(value: float | None) -> str:
     if value is None:
         return "an unknown number of tokens"
-    return "1 token" if value == 1 else f"{value:.3g} tokens"
+    return counted(value, "token", ".3g")
 
 
 def _first_words(value: float | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.runtime import Place
+from ixbench.model.counts import counted
 from ixbench.model.prepare import prepared_processes
 from ixbench.model.secrets import HIDDEN, is_secret_name, redact_argv, redact_table, redact_text, redact_url
 from ixbench.model.units import format_duration
@@ -92,12 +93,6 @@ def _grouped(notes: Iterable[tuple[str, str]]) -> Iterator[str]:
         about.setdefault(redact_text(note), []).append(subject)
     for note, subjects in about.items():
         yield f"{', '.join(dict.fromkeys(subjects))}: {note}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return "1 point" or "3 points"."""
-    plural = f"{noun}es" if noun.endswith(("ch", "ss")) else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
 
 
 def _point(point: Point) -> dict[str, Any]:

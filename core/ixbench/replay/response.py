@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ixbench.measure.failure import HTTP_OK, classify
+from ixbench.model.counts import counted
 from ixbench.model.exchange import Exchange
 from ixbench.model.record import CHUNK_KINDS, UNKNOWN_TOKENS, Chunks
 from ixbench.replay.error_text import message_of, shorten
@@ -179,7 +180,7 @@ def _error_text(failure: FailureKind | None, capture: Capture, reading: Reading,
         "malformed": reading.malformed,
         "truncated": "the stream ended without " + ("a finish_reason" if reading.finish_reason is None else "[DONE]"),
         "no_usage": "usage was asked for and never came",
-        "length_mismatch": f"exactly {asked.tokens_due} tokens were asked for, {reading.usage_output} came",
+        "length_mismatch": f"exactly {counted(asked.tokens_due or 0, 'token')} had to come, {reading.usage_output} came",
     }
     return texts.get(failure)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.counts import counted
 from ixbench.model.flags import flag_key, item_text
 from ixbench.model.run import ReportSettings
 
@@ -115,7 +116,7 @@ def _deployments(a: RunView, b: RunView) -> Iterator[SettingChange]:
     for left, right in pairs:
         name = left if left == right else f"{left} and {right}"
         if left not in one or right not in two:
-            present = [f"{len(found[left])} points" if left in found else None for found in (one, two)]
+            present = [counted(len(found[left]), "point") if left in found else None for found in (one, two)]
             yield SettingChange(group=f"deployment {name}", name="points", a=present[0], b=present[1])
             continue
         yield from _deployment(name, (a, one[left]), (b, two[right]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ixbench.campaign.settings import default_book
 from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, RefusedRow
 from ixbench.host.source import describe
+from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, PluginError
 from ixbench.model.imported import import_source
 from ixbench.model.printable import printable
@@ -124,7 +125,7 @@ def import_report(result: ForeignResult, most: int = MOST_REFUSALS) -> tuple[str
     """
     found, refused = result.found, result.found.refused
     shapes = ", ".join(f"{count} of {schema}" for schema, count in found.schemas.items())
-    points = f"{len(found.points)} point{'' if len(found.points) == 1 else 's'}"
+    points = counted(len(found.points), "point")
     lines = [f"{result.path}: importer {result.importer}: {points}{f' ({shapes})' if shapes else ''}"]
     if refused:
         reasons = Counter(row.code for row in refused)

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.importer import RefusedRow
+from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.imported import import_source
 from ixbench.model.printable import printable
@@ -146,7 +147,7 @@ def files_report(imported: Imported) -> tuple[str, ...]:
         more = f" and {len(imported.unknown) - NAMED} more" if len(imported.unknown) > NAMED else ""
         lines.append(f"no importer knows: {some}{more}")
     if imported.replaced:
-        lines.append(f"{imported.replaced} rows replaced by those of later files")
+        lines.append(f"{counted(imported.replaced, 'row')} replaced by those of later files")
     return tuple(printable(line) for line in lines)
 
 

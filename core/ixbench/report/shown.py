@@ -6,9 +6,9 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from ixbench.frontier.format import Seconds, format_latency, format_rate
+from ixbench.model.counts import counted
 from ixbench.model.printable import printable
 from ixbench.model.units import format_duration
-from ixbench.plan.show import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +89,8 @@ def _what(result: PointResult) -> Iterator[str]:
         yield "requests: the file tells no counts"
         return
     failed = "".join(f", {count} {kind}" for kind, count in accounting.failed.items())
-    yield f"{accounting.requests} requests: {accounting.ok} ok{failed}, {accounting.cancelled} cancelled; {accounting.warmup} in warm-up"
+    ends = f"{accounting.ok} ok{failed}, {accounting.cancelled} cancelled"
+    yield f"{counted(accounting.requests, 'request')}: {ends}; {accounting.warmup} in warm-up"
 
 
 def _why(result: PointResult) -> Iterator[str]:

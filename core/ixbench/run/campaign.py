@@ -13,12 +13,13 @@ import anyio
 
 from ixbench.host.notes import metric_notes
 from ixbench.launch.leftover import leftovers
+from ixbench.model.counts import counted
 from ixbench.model.errors import IxbenchError, first_error
 from ixbench.model.events import RunFinished, RunStarted
 from ixbench.model.printable import printable
 from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
-from ixbench.plan.show import counted, plan_notes
+from ixbench.plan.show import plan_notes
 from ixbench.run.gpu_preflight import check_gpus
 from ixbench.run.interrupt import interruptible
 from ixbench.run.loop import RunLoop

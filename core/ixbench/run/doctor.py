@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ixbench.host.contracts.book import Checkup
 from ixbench.launch.gpu_gate import USED_LIMIT, GpuGate, describe_holders, describe_memory, is_busy
+from ixbench.model.counts import counted
 from ixbench.model.fp4 import native_fp4
 from ixbench.model.visibility import VARIABLES
 
@@ -107,7 +108,8 @@ def is_fit(checkups: Iterable[Checkup]) -> bool:
 def accelerators(detected: Sequence[DetectedGpu]) -> Checkup:
     """Return which accelerators there are."""
     names = Counter(f"{gpu.name} ({gpu.gfx})" if gpu.gfx else gpu.name for gpu in detected)
-    value = ", ".join(f"{count} x {name}" for name, count in names.items()) or f"none; engines run on the CPU, {os.cpu_count()} cores"
+    none = f"none; engines run on the CPU, {counted(os.cpu_count() or 1, 'core')}"
+    value = ", ".join(f"{count} x {name}" for name, count in names.items()) or none
     return Checkup(id="accelerators", title="accelerators", value=value, status="ok")
 
 
@@ -116,7 +118,7 @@ def partitions(detected: Sequence[DetectedGpu]) -> Checkup:
     title, split = "partitions", [gpu for gpu in detected if gpu.partitions > 1]
     if not split:
         return Checkup(id="partitions", title=title, value="every GPU is one device", status="ok")
-    value = f"{len(split)} GPUs are split into {sum(gpu.partitions for gpu in split)} devices"
+    value = f"{counted(len(split), 'GPU')} split into {sum(gpu.partitions for gpu in split)} devices"
     advice = "make them whole, on AMD with: amd-smi set --compute-partition SPX"
     return Checkup(id="partitions", title=title, value=value, status="problem", advice=advice)
 
@@ -224,7 +226,7 @@ def governor(folder: Path) -> Checkup:
             found[path.read_text(encoding="ascii", errors="replace").strip()] += 1
         except OSError:
             continue
-    value = ", ".join(f"{name} ({count} cores)" for name, count in found.most_common())
+    value = ", ".join(f"{name} ({counted(count, 'core')})" for name, count in found.most_common())
     if not found:
         return Checkup(id="cpu_governor", title=title, value="this kernel does not tell, as in most virtual machines", status="unknown")
     if set(found) == {"performance"}:
@@ -240,7 +242,7 @@ def load(path: Path, cores: int) -> Checkup:
         minute = float(path.read_text(encoding="ascii").split()[0])
     except (OSError, ValueError, IndexError):
         return Checkup(id="cpu_load", title=title, value="can't be read", status="unknown")
-    value = f"{minute:.1f} of {cores} cores over the last minute"
+    value = f"{minute:.1f} of {counted(cores, 'core')} over the last minute"
     if minute <= BUSY_CORES * cores:
         return Checkup(id="cpu_load", title=title, value=value, status="ok")
     advice = "other programs compete with the client and the engine; end them before anything is measured"

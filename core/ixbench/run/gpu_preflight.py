@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.price import HOST_VENDOR
 from ixbench.model.visibility import VARIABLES
@@ -51,7 +52,7 @@ def partition_fault(hardware: HardwareSpec, detected: Iterable[DetectedGpu], whe
         return None
     return Fault(
         where=f"{where}: hardware.sku",
-        problem=f"{len(split)} GPUs of this machine are split ({split[0].name}): "
+        problem=f"this machine has {counted(len(split), 'GPU')} split into partitions ({split[0].name}): "
         f"an engine sees {sum(gpu.partitions for gpu in split)} devices, and per-GPU figures would be those of partitions",
         advice="make them whole first, on AMD with: amd-smi set --compute-partition SPX",
     )
@@ -109,7 +110,8 @@ def inherited_fault(hardware: HardwareSpec, planned: Sequence[str], environ: Map
         if shown < (hardware.gpus or 1):
             return Fault(
                 where=f"{where}: hardware.gpus",
-                problem=f"the campaign means {hardware.gpus or 1} GPUs, and {name}={value!r} in this environment shows engines {shown}",
+                problem=f"the campaign means {counted(hardware.gpus or 1, 'GPU')}, "
+                f"and {name}={value!r} in this environment shows engines {shown}",
                 advice=f"unset {name}, or lower hardware.gpus",
             )
     return None

@@ -16,6 +16,7 @@ import anyio
 from ixbench.launch.record import LAUNCH_FORMAT
 from ixbench.measure.point import axis_of
 from ixbench.measure.replicas import mean_metrics, spread, sum_accounting, worst_verdict
+from ixbench.model.counts import counted
 from ixbench.model.errors import IxbenchError
 from ixbench.model.events import PointFinished, PointStarted
 from ixbench.model.result import ClientReport
@@ -166,7 +167,7 @@ class SimulatedLoop:
         self.results.append(sealed)
         state = self.state.points[point.id]
         state.load, state.seconds = None, seconds
-        state.detail = "; ".join([f"SIMULATED, {len(replicas)} replicas", *(reason.text for reason in sealed.verdict.reasons)])
+        state.detail = "; ".join([f"SIMULATED, {counted(len(replicas), 'replica')}", *(reason.text for reason in sealed.verdict.reasons)])
         state.enter(STAGE_OF_VERDICT[sealed.verdict.status])
         self.view.changed(state)
         self.host.emit(PointFinished(point_id=sealed.id, result=sealed))

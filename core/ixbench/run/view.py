@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from ixbench.model.counts import counted
 from ixbench.model.printable import printable
 from ixbench.model.units import format_duration
 from ixbench.run.state import FINAL_PHASES
@@ -99,7 +100,7 @@ class PlainView:
         parts = [f"[{number}/{len(self._state.points)}] {point.id}: {_LABEL[point.stage]}"]
         if point.stage in FINAL_PHASES:
             if point.load is not None:
-                parts.append(f"{point.load.done} requests, {sum(point.load.failed.values())} failed")
+                parts.append(f"{counted(point.load.done, 'request')}, {sum(point.load.failed.values())} failed")
             if point.seconds is not None:
                 parts.append(format_duration(point.seconds))
             if point.detail:
@@ -188,7 +189,7 @@ class LiveView:
     def _caption(self) -> str:
         state = self._state
         left = state.left_s
-        caption = f"{state.finished} of {len(state.points)} points"
+        caption = f"{state.finished} of {counted(len(state.points), 'point')}"
         if state.stopping:
             return caption + (" - stopping (Ctrl-C again drops what is in flight)" if self._ongoing() else " - stopped")
         if left is not None and state.finished < len(state.points):

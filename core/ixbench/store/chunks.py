@@ -17,6 +17,7 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, Literal
 
+from ixbench.model.counts import counted
 from ixbench.model.record import CHUNK_KINDS, Chunks
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def unpack(content: MappedFile, offset: int, count: int) -> Chunks:
     """
     end = offset + count * CHUNK_BYTES
     if offset < 0 or count < 0 or end > len(content):
-        raise ValueError(f"events {offset} to {end} are not in chunks.bin, which has {len(content)} bytes")
+        raise ValueError(f"events {offset} to {end} are not in chunks.bin, which has {counted(len(content), 'byte')}")
     chunks = MappedChunks(content, offset, count)
     if unknown := chunks.kind.translate(None, _KNOWN_KINDS):
         raise ValueError(f"unknown kind {max(unknown)} in chunks.bin")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
+from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.record import RequestRecord
 from ixbench.model.sample import Sample
@@ -76,9 +77,8 @@ def read_records(path: Path, chunks_path: Path, *, sealed: bool) -> tuple[Reques
 
     records = tuple(_read(path, decode, sealed=sealed))
     if sealed and sum(len(record.chunks) for record in records) * CHUNK_BYTES != len(content):
-        raise InputError(
-            Fault(where=str(chunks_path), problem=f"its {len(content)} bytes are not the events of {path.name}", advice=_ADVICE)
-        )
+        problem = f"what it holds, {counted(len(content), 'byte')}, is not the events of {path.name}"
+        raise InputError(Fault(where=str(chunks_path), problem=problem, advice=_ADVICE))
     return records
 
 

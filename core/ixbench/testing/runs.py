@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.counts import counted
 from ixbench.model.price import Quote, Sku
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
 from ixbench.model.run import ReportSettings, RunView
@@ -124,7 +125,7 @@ def hostile_name(what: str) -> str:
 
 def too_short(successes: int, limit: float = 30) -> Verdict:
     """Return the verdict of a point with too few answers."""
-    text = f"{successes} successful requests, fewer than {limit:g}"
+    text = f"{counted(successes, 'successful request')}, fewer than {limit:g}"
     return Verdict(status="invalid", reasons=(Reason(code="too_short", value=successes, limit=limit, text=text),))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ixbench.api.workload import counted
 from ixbench_plugins.agentx.faults import TooManyFaultsError
 from ixbench_plugins.agentx.json_object import LARGEST_INTEGER, MOST_SECONDS, quoted
 from ixbench_plugins.agentx.json_text import Document, UnreadableError
@@ -168,10 +169,9 @@ class _TraceReader:
             return
         needed, recorded = -(-sum(prefix) // self._block_size), drafts[0].ids.length
         if needed > recorded:
-            self._faults.add(
-                f"{drafts[0].path}.hash_ids",
-                f"tool_tokens {prefix[0]} + system_tokens {prefix[1]} need {needed} blocks, the first request records {recorded}",
-            )
+            declared = f"tool_tokens {prefix[0]} + system_tokens {prefix[1]}"
+            problem = f"{declared} need {counted(needed, 'block')}, the first request records {recorded}"
+            self._faults.add(f"{drafts[0].path}.hash_ids", problem)
 
     def _skip_totals(self, top: ObjectText) -> None:
         """Look at what else stands in the file, which means nothing here, only for keys that stand twice."""

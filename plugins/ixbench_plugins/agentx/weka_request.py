@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from ixbench.api.workload import counted
 from ixbench_plugins.agentx.id_lists import NO_IDS, IdSlice
 from ixbench_plugins.agentx.json_object import LARGEST_INTEGER, MOST_SECONDS, quoted
 from ixbench_plugins.agentx.trace import Request
@@ -108,7 +109,8 @@ class RequestReader:
         if tokens is not None and self._block_size is not None:
             most = tokens // self._block_size
             if ids is not None and ids.length > (fit := -(-tokens // self._block_size)):
-                entry.tell("hash_ids", f"{ids.length} block ids for {tokens} tokens of block size {self._block_size}, at most {fit} fit")
+                given = f"{counted(ids.length, 'block id')} for {counted(tokens, 'token')} of block size {self._block_size}"
+                entry.tell("hash_ids", f"{given}, allowed: at most {fit}")
         inputs, outputs = entry.texts("input_types"), entry.texts("output_types")
         stop = entry.text("stop")
         api_time, think_time = entry.seconds("api_time"), entry.seconds("think_time")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason
+from ixbench.api.measure import Check, Reason, counted
 from ixbench_plugins.checks._words import share
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _no_usage(measurement: Measurement, metrics: Metrics, limit: float | None) -
     count = measure.accounting(measurement).failed.get("no_usage", 0)
     if not count:
         return None
-    text = f"{count} complete answers came without token counts (usage); rates and speeds cannot be told without them"
+    text = f"{counted(count, 'complete answer')} came without token counts (usage); rates and speeds cannot be told without them"
     return Reason(code="no_usage", value=count, limit=0, text=text)
 
 

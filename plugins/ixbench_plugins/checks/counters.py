@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.measure import Check, Reason
+from ixbench.api.measure import Check, Reason, counted
 from ixbench_plugins.checks._words import share
 from ixbench_plugins.metrics.engine import counter, realised_acceptance
 
@@ -62,8 +62,8 @@ def _preemption(measurement: Measurement, metrics: Metrics, limit: float | None)
     if preempted is None or not requests or limit is None or preempted / requests <= limit:
         return None
     text = (
-        f"the engine preempted {preempted:g} times in {requests} requests ({share(preempted / requests)}), allowed: {share(limit)}; "
-        "its KV cache is too small for this load. Raise [limits] preemption where the point is meant to show that"
+        f"the engine preempted {counted(preempted, 'time', 'g')} in {counted(requests, 'request')} ({share(preempted / requests)}), "
+        f"allowed: {share(limit)}; its KV cache is too small for this load. Raise [limits] preemption where the point is meant to show that"
     )
     return Reason(code="preemption", value=preempted / requests, limit=limit, text=text)
 
@@ -89,21 +89,21 @@ def _metrics_missing(measurement: Measurement, metrics: Metrics, limit: float | 
 
 def _disagreement(measurement: Measurement, name: str, usage: str, limit: float) -> Reason | None:
     """Hold tokens by counter against those by usage; of a request without usage the server may have counted nothing or all."""
-    counted = counter(measurement, name)
-    if counted is None:
+    found = counter(measurement, name)
+    if found is None:
         return None
     fewest, most = _bounds(measurement.profile, usage)
-    if fewest * (1 - limit) <= counted and (most is None or counted <= most * (1 + limit)):
+    if fewest * (1 - limit) <= found and (most is None or found <= most * (1 + limit)):
         return None
-    nearest = fewest if counted < fewest or most is None else most
-    error = abs(counted - nearest) / nearest if nearest else 1.0
+    nearest = fewest if found < fewest or most is None else most
+    error = abs(found - nearest) / nearest if nearest else 1.0
     told = f"{fewest}" if most == fewest else f"at least {fewest}" if most is None else f"{fewest} to {most}"
     cause = (
         "the server did work for others too, or did some of it twice"
-        if counted > nearest
+        if found > nearest
         else "these counters are not those of the server that answered, or it ended some answers uncounted"
     )
-    text = f"the engine counted {counted:.0f} {name}, and the answers' usage comes to {told}: {share(error)} off, allowed: {share(limit)}"
+    text = f"the engine counted {found:.0f} {name}, and the answers' usage comes to {told}: {share(error)} off, allowed: {share(limit)}"
     return Reason(code="metrics_missing", value=error, limit=limit, text=f"{text}; {cause}")
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason
+from ixbench.api.measure import Check, Reason, counted
 from ixbench_plugins.checks._words import seconds
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def _too_short(measurement: Measurement, metrics: Metrics, limit: float | None) 
     del metrics
     count = len(measurement.successes)
     if limit is not None and count < limit:
-        text = f"{count} requests succeeded, at least {limit:g} are needed; send more requests or measure longer"
+        text = f"{counted(count, 'request')} succeeded, at least {limit:g} must; send more requests or measure longer"
         return Reason(code="too_short", value=count, limit=limit, text=text)
     window, latency = measure.window_s(measurement), measure.percentile(measurement.times.e2el, 90)
     if measurement.least_s is not None:
@@ -38,7 +38,7 @@ def _too_short(measurement: Measurement, metrics: Metrics, limit: float | None) 
         )
         return Reason(code="too_short", value=window, limit=least, text=text)
     if measure.thin(count, 90):
-        text = f"{count} requests succeeded: percentiles from p90 up are thin (p90 needs 100 requests, p99 needs 1000)"
+        text = f"{counted(count, 'request')} succeeded: percentiles from p90 up are thin (p90 needs 100 requests, p99 needs 1000)"
         return Reason(code="too_short", value=count, limit=100, text=text, severity="warning")
     return None
 
@@ -47,9 +47,8 @@ def _requests(measurement: Measurement, window_s: float, least_s: float) -> str:
     """Return how many requests last so long at the measured rate, for a closed loop of single requests, which may end with their number."""
     if measurement.agentic or measurement.load.concurrency is None or window_s <= 0:
         return ""
-    return (
-        f", or send at least {math.ceil(len(measurement.successes) * least_s / window_s)} requests (workload.requests, bench: --requests)"
-    )
+    least = math.ceil(len(measurement.successes) * least_s / window_s)
+    return f", or send at least {counted(least, 'request')} (workload.requests, bench: --requests)"
 
 
 SAMPLES: tuple[Check, ...] = (

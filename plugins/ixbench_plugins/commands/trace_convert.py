@@ -23,13 +23,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from ixbench.api.workload import counted
     from ixbench_plugins.traces.convert import check_out, convert, write
 
     check_out(arguments.out, arguments.to)
     converted = convert(arguments.source, arguments.to, note=_note)
     size = write(converted, arguments.out, arguments.to)
-    counts = [f"{converted.traces:,} trace{'s' * (converted.traces != 1)}"] if converted.traces else []
-    counts.append(f"{converted.requests:,} request{'s' * (converted.requests != 1)}")
+    counts = [counted(converted.traces, "trace", ",")] if converted.traces else []
+    counts.append(counted(converted.requests, "request", ","))
     print(f"{arguments.out}: {', '.join(counts)}, {size / 1e6:,.1f} MB")
     for note in converted.notes:
         _note(note)

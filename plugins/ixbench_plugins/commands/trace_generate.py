@@ -35,7 +35,7 @@ def _at_least(least: int) -> Callable[[str], int]:
 def _run(arguments: argparse.Namespace) -> int:
     import sys
 
-    from ixbench.api.workload import Fault, InputError
+    from ixbench.api.workload import Fault, InputError, counted
     from ixbench_plugins.agentx.corpus.profiles import PROFILES
     from ixbench_plugins.agentx.corpus.write import MOST_SESSIONS, write_corpus
 
@@ -46,10 +46,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
     def tell(done: int) -> None:
         if live or done == sessions:
-            print(f"{done:,} of {sessions:,} traces", end="\r" if done < sessions else "\n", file=sys.stderr, flush=True)
+            print(f"{done:,} of {counted(sessions, 'trace', ',')}", end="\r" if done < sessions else "\n", file=sys.stderr, flush=True)
 
     written = write_corpus(PROFILES[arguments.profile], sessions, arguments.seed, arguments.out, on_trace=tell)
-    print(f"{arguments.out}: {written.traces:,} traces, {written.requests:,} requests, {written.size_bytes / 1e6:,.1f} MB")
+    counts = f"{counted(written.traces, 'trace', ',')}, {counted(written.requests, 'request', ',')}"
+    print(f"{arguments.out}: {counts}, {written.size_bytes / 1e6:,.1f} MB")
     if written.kept:
         print(f"{written.kept:,} of the files were there before, with the same bytes", file=sys.stderr)
     return 0

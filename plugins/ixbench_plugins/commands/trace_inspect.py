@@ -25,6 +25,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     import json
 
+    from ixbench.api.workload import counted
     from ixbench_plugins.agentx.sources import iter_traces
     from ixbench_plugins.agentx.stats import statistics, sum_statistics
     from ixbench_plugins.agentx.tree import make_tree
@@ -41,9 +42,9 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(_table([name for _, name in names], found, totals)))
     if totals.dropped_subagents:
-        _note(f"{totals.dropped_subagents} subagents have no request of the main agent before them: they are left out")
+        _note(f"left out, with no request of the main agent before: {counted(totals.dropped_subagents, 'subagent')}")
     if totals.empty_answers:
-        _note(f"{totals.empty_answers} requests are recorded with 0 output tokens: they are sent with a limit of 1")
+        _note(f"recorded with 0 output tokens, sent with a limit of 1: {counted(totals.empty_answers, 'request')}")
     return 0
 
 

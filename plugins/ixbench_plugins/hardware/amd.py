@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import Checkup, GpuHolder, GpuMemory
+from ixbench.api.engine import Checkup, GpuHolder, GpuMemory, counted
 from ixbench_plugins.hardware import amd_smi, rocm_smi
 from ixbench_plugins.hardware.kfd import count_hidden, read_gpus
 
@@ -154,7 +154,7 @@ def _hidden(granted: int, hidden: int) -> Checkup:
     return Checkup(
         id="hidden_gpus",
         title="GPUs not granted",
-        value=f"{hidden} more devices are in this machine, {granted} GPUs are granted to this container",
+        value=f"{counted(granted, 'GPU')} granted to this container, {counted(hidden, 'more device')} in this machine",
         status="warning",
         advice="give [hardware] gpus as many as are granted; what runs on the others shares power, host memory and links with them",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.report import Axis, Reason, Verdict
+from ixbench.api.report import Axis, Reason, Verdict, counted
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.units import check_seconds
 from ixbench_plugins.importers.values import number, table, text, truth, whole
@@ -66,7 +66,7 @@ def read_asked(summary: Mapping[str, Any], context: ImportContext) -> Asked:
     if table(summary.get("metadata")).get("submission_valid") is False:
         warnings.append(f"it says of itself that it is no valid submission: {_words(reasons)}")
     if skipped := _scalar(summary, "skipped_context_overflow_count"):
-        warnings.append(f"{skipped:g} requests whose prompts were too long are in none of its numbers")
+        warnings.append(f"none of its numbers has those whose prompts were too long: {counted(skipped, 'request', 'g')}")
     return Asked(
         model=models[0] if models else context.model or "",
         scenario=text(config.get("scenario")) or text(table(summary.get("metadata")).get("scenario")),

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ixbench.api.report import Fault, ImportedFile, Importer, InputError, RefusedRow
+from ixbench.api.report import Fault, ImportedFile, Importer, InputError, RefusedRow, counted
 from ixbench_plugins.importers.agentic import read_agentic
 from ixbench_plugins.importers.detect import API, RAW, V1, V2, V3, schema_of
 from ixbench_plugins.importers.document import read_document, refuse_repeated
@@ -75,9 +75,11 @@ def read_objects(documents: Sequence[Any], file: ForeignFile, context: ImportCon
         taken[key] = item
     items = list(taken.values())
     points = named(items)
-    warnings = [f"{key}: unknown key whose value is no number, dropped in {_rows(count)}" for key, count in sorted(dropped.items())]
+    warnings = [
+        f"{key}: unknown key whose value is no number, dropped in {counted(count, 'row')}" for key, count in sorted(dropped.items())
+    ]
     if replaced:
-        warnings.append(f"{_rows(replaced)} replaced by later ones of the same configuration, load and run")
+        warnings.append(f"{counted(replaced, 'row')} replaced by later ones of the same configuration, load and run")
     said = {point.id: item.warnings for point, item in zip(points, items, strict=True)}
     warnings += _once(said)
     return ImportedFile(
@@ -148,7 +150,3 @@ def _once(said: Mapping[str, Sequence[str]]) -> list[str]:
         for sentence in sentences:
             about.setdefault(sentence, []).append(point)
     return [f"{', '.join(points[:5])}{f' and {len(points) - 5} more' if len(points) > 5 else ''}: {say}" for say, points in about.items()]  # noqa: PLR2004 - names that fit a line
-
-
-def _rows(count: int) -> str:
-    return f"{count} row" if count == 1 else f"{count} rows"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ixbench.api.report import Artifact, OptionsModel, Reporter
+from ixbench.api.report import Artifact, OptionsModel, Reporter, counted
 from ixbench_plugins.reporters.inferencex_rows import NoRowError, row_of
 from ixbench_plugins.reporters.text import clean, json_text
 
@@ -43,7 +43,7 @@ class InferencexReporter(Reporter[InferencexOptions]):
                 except NoRowError as error:
                     left.append(f"{point.id}: {error}")
         yield Artifact(name="inferencex.json", content=json_text(rows))
-        said = [f"{len(rows)} of {len(rows) + len(left)} points as rows of InferenceX.", *(f"Left out: {why}." for why in left)]
+        said = [f"{len(rows)} of {counted(len(rows) + len(left), 'point')} as rows of InferenceX.", *(f"Left out: {why}." for why in left)]
         yield Artifact(name="inferencex.txt", content="".join(f"{clean(line)}\n" for line in said), show=True)
 
     def json_type(self) -> Any:  # noqa: ANN401 - a list of rows of two kinds

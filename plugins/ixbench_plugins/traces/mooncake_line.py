@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ixbench.api.workload import did_you_mean
+from ixbench.api.workload import counted, did_you_mean
 from ixbench_plugins.agentx.json_object import LARGEST_INTEGER, quoted
 from ixbench_plugins.agentx.weka_request import MOST_TOKENS
 from ixbench_plugins.traces.messages import describe_value, is_sendable, read_messages
@@ -179,7 +179,7 @@ class _Fields:
         for place in wrong:
             self._faults.add(f"hash_ids[{place}]", f"is {describe_value(ids[place])}", allowed=f"a whole number, 0 to {LARGEST_INTEGER}")
         if tokens is not None and len(ids) != (fit := -(-tokens // BLOCK_TOKENS)):
-            problem = f"{len(ids)} block ids for {tokens} tokens; with {BLOCK_TOKENS} tokens a block there are {fit}"
+            problem = f"{counted(len(ids), 'block id')} for {counted(tokens, 'token')}; blocks of {BLOCK_TOKENS} tokens give {fit}"
             self._faults.add("hash_ids", problem)
         return tokens or 0, None if wrong else np.array(ids, dtype=np.int64)
 

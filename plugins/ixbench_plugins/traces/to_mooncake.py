@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ixbench.api.workload import Fault, InputError
+from ixbench.api.workload import Fault, InputError, counted
 from ixbench_plugins.agentx.hits import turns_in_order
 from ixbench_plugins.agentx.sources import iter_traces
 from ixbench_plugins.agentx.tree import make_tree
@@ -67,7 +67,7 @@ def from_weka(source: str, note: Callable[[str], None] | None) -> Converted:
     if traces > 1:
         notes.append(f"The {traces} traces all begin at time 0, as nothing tells when they began.")
     if dropped:
-        notes.append(f"Left out are {dropped} subagents that no request of the main agent precedes.")
+        notes.append(f"Left out, as no request of the main agent precedes: {counted(dropped, 'subagent')}.")
     return Converted(lines=[line for _, line in found], requests=len(found), traces=0, notes=tuple(notes))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ixbench.api.workload import Fault, InputError, did_you_mean
+from ixbench.api.workload import Fault, InputError, counted, did_you_mean
 from ixbench_plugins.traces.lines import MOST_LINE_BYTES, numbered, read_whole
 from ixbench_plugins.traces.messages import describe_value, is_sendable, read_messages
 
@@ -90,8 +90,8 @@ def _read(path: Path, _modified_ns: int, _size: int) -> Corpus:
     if not conversations and not faults:
         faults.append(Fault(where=str(path), problem="holds no prompt", allowed=FORM))
     if more:
-        amount = f"more than {_MOST_COUNTED}" if more > _MOST_COUNTED else more
-        faults.append(Fault(where=str(path), problem=f"has {amount} more faults"))
+        amount = f"more than {_MOST_COUNTED} more faults" if more > _MOST_COUNTED else counted(more, "more fault")
+        faults.append(Fault(where=str(path), problem=f"has {amount}"))
     if faults:
         raise InputError(faults)
     return Corpus(conversations=tuple(conversations), hash=f"sha256:{hashlib.sha256(content).hexdigest()[:16]}")

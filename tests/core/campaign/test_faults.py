@@ -229,7 +229,7 @@ WRONG = {
     "gpus twice": (deployment(f"{CONCURRENCY}gpus = [0, 0]"), "deployment[0].gpus: found [0, 0]; allowed: each GPU once"),
     "too many gpus": (
         deployment(f"{CONCURRENCY}gpus = [0, 1, 2, 3, 4, 5, 6, 7, 8]"),
-        "deployment[0].gpus: 9 GPUs are listed, and [hardware] gpus = 8; list fewer, or raise hardware.gpus",
+        "deployment[0].gpus: it lists 9 GPUs, and [hardware] gpus = 8; list fewer, or raise hardware.gpus",
     ),
     "at no concurrency": (
         deployment(f"{CONCURRENCY}at.x.max_num_seqs = 3"),

@@ -191,4 +191,4 @@ def test_the_reporter_takes_two_runs_by_report(a, b, tmp_path, capsys):
     assert main(["report", str(a), str(b), "--use", "compare", "--set", "compare.fail_on=0.03", "--out", str(out)]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["compare.html", "compare.json", "compare.md", "compare.txt"]
     assert main(["report", str(a), "--use", "compare", "--out", str(out)]) == 1
-    assert "compare: 1 runs are given; allowed: two" in capsys.readouterr().err
+    assert "compare: 1 run given; allowed: two" in capsys.readouterr().err

@@ -218,7 +218,7 @@ def test_a_row_that_a_later_file_has_again_is_replaced(write, tmp_path, capsys):
     assert main(["import", "a.json", "b.json", "--out", "run"]) == 0
     reader = RunReader(tmp_path / "run")
     assert [reader.result(name).metrics["throughput_tok_s_gpu"]["total"] for name in reader.sealed()] == [20.0]
-    assert "1 rows replaced by those of later files" in capsys.readouterr().err
+    assert "1 row replaced by those of later files" in capsys.readouterr().err
 
 
 def test_where_every_row_is_refused_nothing_is_written(write, tmp_path, capsys):

@@ -10,7 +10,7 @@ from ixbench.campaign.read import read_campaign
 from ixbench.model.errors import InputError
 from ixbench.plan.expand import make_plan
 from ixbench.plan.select import select_points
-from ixbench.plan.show import counted, plan_json, plan_text
+from ixbench.plan.show import plan_json, plan_text
 
 FILE = """
 schema = 1
@@ -97,11 +97,6 @@ def test_text(plan):
     assert "    ACME_FAST=1  # recipe big: it is faster" in lines
     assert "  already running at http://***@h:1" in lines
     assert lines[-1] == f"  acme-c6: {NOTE}"
-
-
-@pytest.mark.parametrize(("number", "noun", "text"), [(1, "point", "1 point"), (2, "launch", "2 launches"), (0, "GPU", "0 GPUs")])
-def test_counts(number, noun, text):
-    assert counted(number, noun) == text
 
 
 def test_only(plan):

@@ -134,7 +134,7 @@ def test_an_answer_without_text_is_a_success(server, ask):
         ("redirect", "status 307: the server redirects to /elsewhere; give the final URL"),
         ("error_event", "engine core died"),
         ("gzip", "the body is gzip-encoded, although identity was asked for"),
-        ("short", "exactly 6 tokens were asked for, 5 came"),
+        ("short", "exactly 6 tokens had to come, 5 came"),
         ("no_done", "the stream ended without [DONE]"),
         ("cut_mid_stream", "the server closed the connection"),
     ],

@@ -86,7 +86,7 @@ def test_deployments_go_by_name_and_the_only_ones_by_themselves():
     a, b = sample_run(point("x", engine="vllm")), sample_run(point("y", engine="atom"), id="two")
     assert changes(a, b) == [("deployment x and y", "engine", "vllm", "atom")]
     b = sample_run(point("x", engine="vllm"), point("y"), id="two")
-    assert changes(a, b) == [("deployment y", "points", None, "1 points")]
+    assert changes(a, b) == [("deployment y", "points", None, "1 point")]
 
 
 def test_values_of_several_launches_stand_together():

@@ -65,7 +65,7 @@ def test_a_missing_tool_is_unknown_and_no_excuse(machine):
 
 def test_split_gpus_are_a_problem(machine):
     found = by_id(machine(case="mi355x-8-cpx"))["partitions"]
-    assert (found.status, found.value) == ("problem", "8 GPUs are split into 64 devices")
+    assert (found.status, found.value) == ("problem", "8 GPUs split into 64 devices")
 
 
 def test_gpus_without_fp4_say_so(machine):
@@ -135,7 +135,7 @@ def test_governors(tmp_path):
         path.parent.mkdir(parents=True)
         path.write_text(f"{name}\n")
     found = doctor.governor(tmp_path)
-    assert (found.status, found.value) == ("warning", "performance (2 cores), powersave (1 cores)")
+    assert (found.status, found.value) == ("warning", "performance (2 cores), powersave (1 core)")
     path.write_text("performance\n")
     assert doctor.governor(tmp_path).status == "ok"
 

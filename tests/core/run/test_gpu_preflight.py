@@ -80,7 +80,7 @@ def test_whole_gpus_that_nothing_hides_are_fit(faults):
 
 def test_partitions_are_no_gpus(faults):
     (fault,) = faults(partitions=8)
-    assert fault.startswith("t.toml: hardware.sku: 8 GPUs of this machine are split (AMD MI355X in CPX mode, 8 partitions)")
+    assert fault.startswith("t.toml: hardware.sku: this machine has 8 GPUs split into partitions (AMD MI355X in CPX mode, 8 partitions)")
     assert "64 devices" in fault
     assert "--compute-partition SPX" in fault
 

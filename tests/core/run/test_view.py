@@ -162,7 +162,7 @@ class TestLive:
     def test_the_log_of_a_starting_engine_is_shown_as_it_stands(self):
         point = PointState(id="a-c1", stage="starting", detail="[/red] loading [1/4] " + "x" * 300)
         lines = picture(state(point))
-        assert lines[4].startswith("0 of 1 points")
+        assert lines[4].startswith("0 of 1 point")
         assert lines[5].startswith("[/red] loading [1/4] xxx")
 
     def test_a_title_in_brackets_is_no_markup(self):
@@ -172,10 +172,10 @@ class TestLive:
 
     def test_stopping_says_what_a_second_ctrl_c_does_and_then_that_it_is_over(self):
         point = PointState(id="a-c1", stage="profile", load=load())
-        assert picture(state(point, stopping=True))[-1] == "0 of 1 points - stopping (Ctrl-C again drops what is in flight)"
+        assert picture(state(point, stopping=True))[-1] == "0 of 1 point - stopping (Ctrl-C again drops what is in flight)"
         point.enter("stopped")
         lines = picture(state(point, stopping=True))
-        assert lines[-1] == "0 of 1 points - stopped"
+        assert lines[-1] == "0 of 1 point - stopped"
         assert lines[3].split()[:2] == ["a-c1", "stopped"]
 
     def test_it_says_at_once_why_a_point_is_of_no_use(self):

@@ -56,7 +56,7 @@ def test_a_partial_block_is_not_a_full_one(weka):
     (request,) = weka.read(weka.trace(weka.request(0, [1, 2, 3]) | {"in": 129})).requests
     assert request.block_ids.tolist() == [1, 2]
     assert weka.faults(weka.trace(weka.request(0, [1, 2, 3]) | {"in": 128})) == [
-        "f.json: requests[0].hash_ids: 3 block ids for 128 tokens of block size 64, at most 2 fit"
+        "f.json: requests[0].hash_ids: 3 block ids for 128 tokens of block size 64, allowed: at most 2"
     ]
 
 

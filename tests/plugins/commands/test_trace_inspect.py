@@ -56,8 +56,8 @@ def test_json(inspect, folder):
     assert found["totals"]["traces"] == 2
     assert found["totals"]["in_tokens"] == 1088
     assert err.splitlines() == [
-        "ixbench: 1 subagents have no request of the main agent before them: they are left out",
-        "ixbench: 1 requests are recorded with 0 output tokens: they are sent with a limit of 1",
+        "ixbench: left out, with no request of the main agent before: 1 subagent",
+        "ixbench: recorded with 0 output tokens, sent with a limit of 1: 1 request",
     ]
 
 

@@ -95,5 +95,5 @@ def test_refused_device_nodes_name_the_group_by_number(host, tmp_path, monkeypat
 
 def test_devices_of_others_are_mentioned(host):
     found = host(case="mi355x-2-of-8-container")
-    assert found["hidden_gpus"].value == "6 more devices are in this machine, 2 GPUs are granted to this container"
+    assert found["hidden_gpus"].value == "2 GPUs granted to this container, 6 more devices in this machine"
     assert "hidden_gpus" not in host()

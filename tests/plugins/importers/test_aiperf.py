@@ -331,7 +331,7 @@ def test_what_a_summary_says_against_itself_is_told(load):
     assert result.found.warnings == (
         "the run was cancelled, so its numbers are of a part of it",
         "it says of itself that it is no valid submission: too short",
-        "2 requests whose prompts were too long are in none of its numbers",
+        "none of its numbers has those whose prompts were too long: 2 requests",
     )
 
 

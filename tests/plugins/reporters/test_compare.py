@@ -155,7 +155,7 @@ def test_the_text_keeps_to_its_width(width):
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_two_runs_are_compared_and_no_other_number(count):
-    with pytest.raises(InputError, match=f"{count} runs are given; allowed: two"):
+    with pytest.raises(InputError, match=rf"{count} runs? given; allowed: two"):
         list(CompareReporter().render([side(f"r{number}") for number in range(count)], CompareReporter.Options()))
 
 

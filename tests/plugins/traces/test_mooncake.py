@@ -81,7 +81,7 @@ def test_conversations_go_by_their_times_and_lines_by_the_file(write):
         ('{"input_length": ' + "9" * 5000 + "}", "holds a number of thousands of digits"),
         ('{"input_length": ' + "9" * 500 + "}", "input_length: is 9999999999999999999999999999999999999999... (500 characters)"),
         ({"input_length": 1, "output_length": -1}, "output_length: is -1"),
-        ({"input_length": 513, "hash_ids": [1]}, "hash_ids: 1 block ids for 513 tokens; with 512 tokens a block there are 2"),
+        ({"input_length": 513, "hash_ids": [1]}, "hash_ids: 1 block id for 513 tokens; blocks of 512 tokens give 2"),
         ({"input_length": 512, "hash_ids": [-1]}, "hash_ids[0]: is -1"),
         ({"input_length": 512, "hash_ids": "a"}, "hash_ids: is 'a', not a list"),
         ({"text_input": "a", "hash_ids": [1]}, "hash_ids: belongs to input_length"),

@@ -8,6 +8,7 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from ixbench.model.counts import counted
 from ixbench.replay.prompts.vocabulary import CalibrationError
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ class Synthesiser:
         leads = [word for word, total in vocabulary.leads.items() if total <= tokens]
         if not leads:
             raise CalibrationError(
-                f"a prompt of {tokens} tokens cannot be made: one word takes {vocabulary.smallest} with what the server's template adds; "
-                f"ask for at least {vocabulary.smallest} input tokens"
+                f"a prompt of {counted(tokens, 'token')} cannot be made: one word takes {vocabulary.smallest} with what the server's "
+                f"template adds; ask for at least {counted(vocabulary.smallest, 'input token')}"
             )
         digest, choice = divmod(digest, len(leads))
         lead = leads[choice]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
+from ixbench.model.counts import counted
 from ixbench.model.errors import InputError
 from ixbench.model.point import Load
 from ixbench.model.prompt import BlockPrompt, MessagesPrompt, SyntheticPrompt, TextPrompt
@@ -128,7 +129,9 @@ class WorkloadSuite:
                 continue
             arrivals = [session.arrival_ns for session in first_sessions(phase)]
             if load.rate is None:
-                assert phase.lanes == load.concurrency, f"{load.concurrency} users were asked for, the phase has {phase.lanes} lanes"
+                assert phase.lanes == load.concurrency, (
+                    f"the load asks for {counted(load.concurrency or 0, 'user')}, the phase has {counted(phase.lanes or 0, 'lane')}"
+                )
                 continue
             assert phase.lanes is None, "an open loop has no lanes"
             assert None not in arrivals, "in an open loop each session has an arrival_ns"
@@ -174,7 +177,7 @@ class WorkloadSuite:
             turns += len(session.turns) - len(session.done)
             assert number <= most, f"phase {phase.name} has neither duration_s nor turns_per_lane, and its sessions have no end"
         if phase.count is not None:
-            assert turns == phase.count, f"phase {phase.name} says that it has {phase.count} turns, and has {turns}"
+            assert turns == phase.count, f"phase {phase.name} says that it has {counted(phase.count, 'turn')}, and has {turns}"
 
     def _options(self, table: Mapping[str, Any]) -> Any:  # noqa: ANN401 - an instance of the workload's Options
         paths = {key: str(self._folder / value) for key, value in table.items() if isinstance(value, str) and value in self.files}

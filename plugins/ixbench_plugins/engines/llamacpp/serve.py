@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.engine import KEEP_VARIABLE, LOOPBACK
+from ixbench.api.engine import KEEP_VARIABLE, LOOPBACK, counted
 from ixbench_plugins.tiny.gguf_file import cached_model
 from ixbench_plugins.tiny.model import TinyModel
 
@@ -46,7 +46,7 @@ def model_file(settings: argparse.Namespace) -> Path:
             sys.exit(f"error: there is no model file {settings.model}")
         return Path(settings.model)
     tiny = TinyModel(width=settings.tiny_width, layers=settings.tiny_layers, seed=settings.tiny_seed)
-    _say(f"tiny model: width {tiny.width}, {tiny.layers} layers, seed {tiny.seed}")
+    _say(f"tiny model: width {tiny.width}, {counted(tiny.layers, 'layer')}, seed {tiny.seed}")
     try:
         return cached_model(tiny)
     except ImportError as error:
@@ -91,7 +91,8 @@ def serve(settings: argparse.Namespace) -> None:
     parent = os.getppid()
     wheel = _wheel()
     model = model_file(settings)
-    _say(f"serving {model} on {settings.threads} threads, {settings.slots} slots of {settings.context} tokens")
+    slots = f"{counted(settings.slots, 'slot')} of {counted(settings.context, 'token')}"
+    _say(f"serving {model} on {counted(settings.threads, 'thread')}, {slots}")
     try:
         server = wheel.Server(server_parameters(settings, model))
     except RuntimeError as error:

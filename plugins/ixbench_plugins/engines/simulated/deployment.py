@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.engine import Fault, InputError, flags_by_key, whole_number
+from ixbench.api.engine import Fault, InputError, counted, flags_by_key, whole_number
 from ixbench_plugins.engines.simulated.settings import SimulatedSettings
 
 if TYPE_CHECKING:
@@ -136,8 +136,9 @@ class _Reading:
         weights = (model.dense_weights_bytes.value + model.expert_weights_bytes.value) / tensor
         left = hardware.memory_bytes.value * share - weights - hardware.other_memory_bytes.value
         if left <= 0:
-            found = f"{tensor} GPUs at a memory utilization of {share:g} hold {hardware.memory_bytes.value * share * tensor / 1e9:.0f} GB"
-            problem = f"{found}, and the weights alone need {weights * tensor / 1e9:.0f} GB; raise tensor_parallel"
+            held = f"{hardware.memory_bytes.value * share * tensor / 1e9:.0f} GB"
+            needed = f"the weights alone need {weights * tensor / 1e9:.0f} GB"
+            problem = f"a memory utilization of {share:g} is {held} on {counted(tensor, 'GPU')}, and {needed}; raise tensor_parallel"
             raise InputError(self._fault("tensor_parallel", problem))
         return left
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ixbench.api.report import Artifact, Comparison, Fault, InputError, OptionsModel, Reporter, compare_runs
+from ixbench.api.report import Artifact, Comparison, Fault, InputError, OptionsModel, Reporter, compare_runs, counted
 from ixbench_plugins.reporters.text import json_text
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class CompareReporter(Reporter[CompareOptions]):
 
         if len(runs) != SIDES:
             raise InputError(
-                Fault(where="compare", problem=f"{len(runs)} runs are given", allowed="two: what is compared with, and what is")
+                Fault(where="compare", problem=f"{counted(len(runs), 'run')} given", allowed="two: what is compared with, and what is")
             )
         a, b = runs
         found = compare_runs(a, b, allow_mismatch=options.allow_mismatch, fail_on=options.fail_on)

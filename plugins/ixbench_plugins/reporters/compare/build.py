@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import build_ladder, format_change, format_rate, format_usd
+from ixbench.api.report import build_ladder, counted, format_change, format_rate, format_usd
 from ixbench_plugins.reporters.compare.words import answer, counts, engines, gate, interval, rate, remark
 from ixbench_plugins.reporters.page.chart import charts, legend
 from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE, marks_of
@@ -162,7 +162,7 @@ def _counted(side: ComparedSide) -> str:
 
 
 def _runs(side: ComparedSide) -> str:
-    replicas = f"{side.replicas} replicas" if side.replicas else ""
+    replicas = counted(side.replicas, "replica") if side.replicas else ""
     return replicas if replicas and side.repeats == 1 else f"{side.repeats}{f', {replicas}' if replicas else ''}"
 
 
@@ -323,7 +323,7 @@ def _words(rung: RungComparison) -> str:
 
 
 def _chart_words(picture: Picture, found: Comparison, marked: str) -> str:
-    curves = ", ".join(f"{curve.label} ({curve.points} points)" for curve in picture.curves)
+    curves = ", ".join(f"{curve.label} ({counted(curve.points, 'point')})" for curve in picture.curves)
     return f"{marked.strip(' ()')} tok/s per GPU against tok/s per user ({found.axis}). Curves: {curves or 'none'}. {answer(found)}".strip()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import format_change, format_rate
+from ixbench.api.report import counted, format_change, format_rate
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.text import MISSING
 
@@ -85,7 +85,7 @@ def _told(found: RateDifference) -> str:
 
 
 def _counts(found: Comparison) -> str:
-    return f"Of {len(found.ladder.rungs)} rungs: {counts(found)}."
+    return f"Of {counted(len(found.ladder.rungs), 'rung')}: {counts(found)}."
 
 
 def counts(found: Comparison) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import format_change, format_rate
+from ixbench.api.report import counted, format_change, format_rate
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Table
 from ixbench_plugins.reporters.survey_words import marks_of, miss, rate
@@ -35,7 +35,7 @@ def heading(track: Track) -> str:
 
 def subtitle(found: History) -> str:
     """Return what the whole rests on."""
-    runs = "1 run" if found.runs == 1 else f"{found.runs} runs"
+    runs = counted(found.runs, "run")
     if found.first is None:
         return f"{runs}, no dates"
     return f"{runs}, {found.first}" + (f" to {found.last}" if found.last != found.first else "")
@@ -109,7 +109,7 @@ def reading_notes(track: Track) -> list[str]:
     """Return how to read a track."""
     scope = track.scope if isinstance(track.scope, str) else ", ".join(track.scope)
     speed = f"at {track.rung:g} tok/s/user, which is 1 / the {track.axis} of TPOT"
-    undated = [f"{track.undated} point{'' if track.undated == 1 else 's'} without a date: no place here."] if track.undated else []
+    undated = [f"{counted(track.undated, 'point')} without a date: no place here."] if track.undated else []
     return [
         f"tok/s/GPU: all tokens, input with cached input plus output, per second and GPU, {speed}.",
         f"Read by {track.interpolation}, {track.range}, {track.policy}; scope {scope}.",

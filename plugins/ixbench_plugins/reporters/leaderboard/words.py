@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import format_change, format_rate, format_usd
+from ixbench.api.report import counted, format_change, format_rate, format_usd
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Table
 from ixbench_plugins.reporters.survey_words import marks_of, miss, rate
@@ -53,10 +53,10 @@ def heading(board: Board) -> str:
 
 def subtitle(found: Leaderboard) -> str:
     """Return what the whole rests on."""
-    runs = "1 run" if found.runs == 1 else f"{found.runs} runs"
+    runs = counted(found.runs, "run")
     if found.as_of is None:
         return f"{runs}, no dates"
-    return f"{runs}, as of {found.as_of}, compared with {found.before} ({found.days} day{'s' if found.days != 1 else ''} before)"
+    return f"{runs}, as of {found.as_of}, compared with {found.before} ({counted(found.days, 'day')} before)"
 
 
 def grid(board: Board) -> list[tuple[str, list[CellWords | None]]]:
@@ -132,7 +132,7 @@ def answers(board: Board) -> list[str]:
             words += f"; cheapest on {_place(cheapest)}, {format_usd(cheapest.reading.usd_per_mtok)} per million tokens"
         said.append(f"{words}.")
     more = len(board.models) - len(said)
-    return [*said, *([f"{more} more model{'' if more == 1 else 's'} below."] if more else [])]
+    return [*said, *([f"{counted(more, 'more model')} below."] if more else [])]
 
 
 def rankings(board: Board) -> list[tuple[str, list[Table]]]:
@@ -179,7 +179,7 @@ def reading_notes(board: Board) -> list[str]:
         f"tok/s/GPU: all tokens, input with cached input plus output, per second and GPU, {speed}.",
         f"Read by {board.interpolation}, {board.range}, {board.policy}; scope {scope}.",
         "Of each curve only its latest date counts. A cell is won by the engine with the best curve there.",
-        f"{board.points} point{'' if board.points == 1 else 's'} counted{left}.",
+        f"{counted(board.points, 'point')} counted{left}.",
         *board.notes,
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from ixbench.api.report import counted
 from ixbench_plugins.reporters.further import further_columns, further_definitions, further_rows
 from ixbench_plugins.reporters.page.facts import IMPORTED
 from ixbench_plugins.reporters.page.names import configuration, engine_name
@@ -42,9 +43,7 @@ def _part(name: str, points: Sequence[PicturePoint], numbers: Numbers, *, anchor
         _command("server", argv) for argv in [first.provenance.get("argv")] if isinstance(argv, list | tuple) and argv
     )
     bad = sum(not point.row.point.usable for point in points)
-    summary = (
-        f"{engine_name(first.identity.engine)}, {len(points)} point{'' if len(points) == 1 else 's'}{f', {bad} not counted' if bad else ''}"
-    )
+    summary = f"{engine_name(first.identity.engine)}, {counted(len(points), 'point')}{f', {bad} not counted' if bad else ''}"
     return LaunchPart(
         anchor=f"{anchor}-launch-{place}",
         name=name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import build_ladder
+from ixbench.api.report import build_ladder, counted
 from ixbench_plugins.reporters.page import energy, facts, faq
 from ixbench_plugins.reporters.page.appendix import launch_parts, unfinished
 from ixbench_plugins.reporters.page.chart import charts, far_outside, legend
@@ -86,7 +86,7 @@ def _warnings(numbers: Numbers) -> Iterator[str]:
 
 def _chart_words(numbers: Numbers) -> str:
     picture = numbers.picture
-    curves = ", ".join(f"{curve.label} ({curve.points} points)" for curve in picture.curves)
+    curves = ", ".join(f"{curve.label} ({counted(curve.points, 'point')})" for curve in picture.curves)
     unit = "tok/s per GPU" if picture.per_gpu else "tok/s of the whole server"
     marks = f"{', '.join(numbers.marks)}. " if numbers.marks else ""
     return f"{marks}{unit} against tok/s per user ({picture.ladder.axis}). Curves: {curves or 'none'}. {facts.answer(numbers)}"
@@ -107,6 +107,6 @@ def _chart_notes(numbers: Numbers, *, drawn: bool) -> Iterator[str]:
         yield f"Invalid and far outside the chart: {', '.join(outside)}."
     unplaced = len(picture.points) - len(picture.drawable)
     if unplaced:
-        yield f"{unplaced} of {len(picture.points)} points have no place on the chart: they have no speed or no rate. The table has them."
+        yield f"Not on the chart, for want of a speed or a rate, but in the table: {unplaced} of {counted(len(picture.points), 'point')}."
     yield from facts.thin_note(numbers)
     yield from facts.interval_note(numbers)

@@ -9,6 +9,7 @@ from ixbench.api.report import (
     Seconds,
     build_cost_table,
     build_ladder,
+    counted,
     format_hourly,
     format_latency,
     format_rate,
@@ -371,8 +372,6 @@ def thin_note(numbers: Numbers) -> Iterator[str]:
 def subtitle(numbers: Numbers) -> tuple[str, ...]:
     """Return the work that was done, by how many GPUs, and when."""
     workloads = dict.fromkeys(workload_name(point.identity) for point in numbers.points)
-    gpus = dict.fromkeys(
-        f"{point.identity.gpus} GPU{'s' if point.identity.gpus > 1 else ''}" for point in numbers.points if point.identity.gpus
-    )
+    gpus = dict.fromkeys(counted(point.identity.gpus, "GPU") for point in numbers.points if point.identity.gpus)
     dates = run_dates(numbers.ladder)
     return (*workloads, *gpus, *(() if dates == MISSING else (dates,)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ixbench.api.report import counted
+
 if TYPE_CHECKING:
     from ixbench.api.report import PointIdentity, PointResult, RunView
 
@@ -53,7 +55,7 @@ def hardware_name(hardware: str | None, run: RunView) -> str:
 def load_words(identity: PointIdentity) -> str:
     """Return the load of a point in words."""
     if identity.concurrency is not None:
-        return "1 user" if identity.concurrency == 1 else f"{identity.concurrency} users"
+        return counted(identity.concurrency, "user")
     return f"{identity.rate:g} sessions/s" if identity.rate is not None else "load not known"
 
 

@@ -206,7 +206,7 @@ def test_points_that_do_not_count_keep_their_reasons(render):
     assert page.says("oom: The GPU ran out of memory. Lower max_num_seqs.")
     assert page.says("too_short: 5 successful requests, fewer than 30")
     assert page.says("not counted: 1 invalid, 1 failed")
-    assert page.says("1 of 5 points have no place on the chart: they have no speed or no rate. The table has them.")
+    assert page.says("Not on the chart, for want of a speed or a rate, but in the table: 1 of 5 points.")
     verdicts = {row[0]: (row[7], row[8]) for row in page.rows("Every point")}
     assert verdicts["vllm-c32"] == ("not counted", "INVALID too_short")
     assert verdicts["vllm-c64"] == ("not counted", "FAILED oom")
