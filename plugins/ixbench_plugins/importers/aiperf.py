@@ -115,7 +115,7 @@ def _point(
     # Lengths are the server's own counts where it was told to take those.
     counted = "usage" if asked.server_counts or (found is not None and found.from_usage and not found.from_lengths) else "local"
     if found is not None and found.from_usage and found.from_lengths:
-        raise RowError("mixed_counts", f"{found.from_usage} requests have the server's counts and {found.from_lengths} only lengths")
+        raise RowError("mixed_counts", f"of its requests {found.from_usage} have the server's counts and {found.from_lengths} only lengths")
     identity = _identity(asked, context, agentic=agentic)
     load = f"c{identity.concurrency}" if identity.concurrency is not None else f"r{identity.rate:g}" if identity.rate is not None else "run"
     source = ImportSource(
@@ -183,7 +183,7 @@ def _measurement(found: Records, point: PointResult) -> Measurement:
     profile = [record for record in found.records if record.phase == "profile"]
     successes = [record for record in profile if record.ok]
     if not successes:
-        raise RowError("no_success", f"none of its {len(profile)} requests succeeded")
+        raise RowError("no_success", f"no request of {len(profile)} succeeded")
     if found.unstreamed == len(successes):
         raise RowError("no_speed", "no request has a time_to_first_token; was it streamed?")
     ordered = sorted(found.records, key=lambda record: (record.send_ns, len(record.req_id), record.req_id))
