@@ -24,7 +24,7 @@ Every point carries a verdict in point.json, in all reports and on the exit code
 `value` that was found, the `limit`, a `text` and a `severity` ("invalid" or "warning"); the worst one decides.
 
 `ixbench show RUN POINT` prints the reasons of a point; `ixbench metrics` prints this page for all plugins that are installed. A campaign
-sets another limit by the rule's key:
+sets another limit by the rule's key; where the limit is a share, 0 to 1 is allowed:
 
 ```toml
 schema = 1

@@ -40,6 +40,15 @@ def test_every_check_says_what_it_asks():
     assert all(check.explain.endswith(".") for check in CHECKS)
 
 
+def test_limits_that_are_shares_may_be_0_to_1():
+    shares = {check.code for check in CHECKS if "share" in check.explain.partition("(limit: ")[2].partition(")")[0]}
+    assert shares >= {"errors", "context_overflow", "empty_answers", "cache_not_reset", "coverage", "gpu_dirty"}
+    assert {check.most for check in CHECKS if check.code in shares} == {1}
+    for check in CHECKS:
+        assert check.most is None or 0 <= (check.limit or 0) <= check.most
+        assert check.most is None or (check.agentic_limit or 0) <= check.most
+
+
 def test_two_hundred_plain_successes_are_valid():
     assert verdict(records()).status == "valid"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 USUAL_PRIMARY = 50.0
 """tok/s/user of the headline, where it is a rung."""
+_PERCENT = 100
 
 
 def model_spec(table: ModelTable, folder: Path) -> ModelSpec:
@@ -129,17 +131,20 @@ def default_book(host: Host) -> str | None:
 
 
 def limit_faults(limits: Mapping[str, Any], host: Host, locate: Callable[[KeyPath], str]) -> list[Fault]:
-    """Return what is wrong with the codes of `[limits]`."""
+    """Return what is wrong with the codes of `[limits]`, and which numbers are above the most that their rules take."""
     if not limits:
         return []
     checks = {rule.code: rule for rule in host.checks()}
     numbered = sorted(code for code, rule in checks.items() if rule.limit is not None)
     faults: list[Fault] = []
-    for code in limits:
+    for code, value in limits.items():
         if code not in checks:
             faults.append(_unknown("verdict code", code, numbered, locate((code,))))
         elif checks[code].limit is None:
             faults.append(Fault(where=locate((code,)), problem=f"the rule {code!r} has no limit", allowed=", ".join(numbered)))
+        elif (most := checks[code].most) is not None and isinstance(value, float | int) and most < value < math.inf:
+            advice = f"{value:g} % is {value / _PERCENT:g}" if most == 1 and value <= _PERCENT else ""
+            faults.append(Fault(where=locate((code,)), problem=f"found {shown(value)}", allowed=f"0 to {most:g}", advice=advice))
     return faults
 
 

@@ -157,6 +157,8 @@ class Check:
     """Gets the measurement, its metrics and the limit in force; returns a reason, or None if all is well."""
     agentic_limit: float | None = None
     """Default where the workload is agentic; None = the same."""
+    most: float | None = None
+    """The most that `[limits] <code>` may be: 1 where it is a share; None = any number from 0 on."""
     advice: str = ""
     """What to do where it is not met, one or two sentences for `ixbench metrics` and the page of verdicts."""
 

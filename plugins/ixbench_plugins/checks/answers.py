@@ -60,6 +60,7 @@ ANSWERS: tuple[Check, ...] = (
         code="errors",
         limit=0.01,
         agentic_limit=0.10,
+        most=1,
         explain="Few requests may fail (limit: their share), and one must succeed: what failed is missing from every latency and was no "
         "load.",
         advice="Read `failure` of the point, `accounting.failed` and `error_text` in requests.jsonl: they name the kind. Ask for less "
@@ -69,6 +70,7 @@ ANSWERS: tuple[Check, ...] = (
     Check(
         code="context_overflow",
         limit=0.01,
+        most=1,
         explain="Few responses may say that the prompt is too long (limit: their share; a fault of code errors): each ends its session.",
         advice="Give the server a longer context (`max_model_len`), or leave out what does not fit with `workload.max_context`.",
         decide=_context_overflow,
@@ -84,6 +86,7 @@ ANSWERS: tuple[Check, ...] = (
     Check(
         code="empty_answers",
         limit=0.01,
+        most=1,
         explain="Marks a point with many empty answers (limit: their share of the successes): they count for rates, not for latencies.",
         advice="Look at one answer yourself: the chat template or the tokenizer is most likely wrong. With forced lengths, see that "
         "the server heeds `ignore_eos`.",

@@ -61,6 +61,7 @@ CACHE: tuple[Check, ...] = (
     Check(
         code="cache_not_reset",
         limit=0.05,
+        most=1,
         explain="Where points send equal prompts, the first request of a point must find none of its prompt in the cache (limit: share of "
         "it); where the server does not say, an emptied cache must be proved, else it warns. Prompts that are new in each point need none "
         "of this.",
@@ -71,6 +72,7 @@ CACHE: tuple[Check, ...] = (
     Check(
         code="cache_leak",
         limit=0.01,
+        most=1,
         explain="The measured share of cache hits may not be above what a cache without bounds would give on this corpus (limit: by how "
         "much): more means that prompts were sent twice.",
         advice="Something has sent these prompts before: another client, an earlier run with a fixed `run_id`. Empty the server's "

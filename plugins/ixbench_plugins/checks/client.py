@@ -138,6 +138,7 @@ CLIENT: tuple[Check, ...] = (
     Check(
         code="client_wait",
         limit=WAIT_LIMIT,
+        most=1,
         explain="A client that waits for a core of its own machine is late with all it does: its time in the run queue may be this share "
         "of the measured time. More is a fault (of code client_lag) where its delays are part of the stamps, where more than 5 % of the "
         "chunks or of the first ones came in one read with others, or where sends were late by more than 10 % of the median TTFT (p99); "

@@ -135,6 +135,7 @@ COUNTERS: tuple[Check, ...] = (
     Check(
         code="metrics_missing",
         limit=0.01,
+        most=1,
         explain="Tokens by the engine's counters must agree with those by usage (limit: relative difference), or the server did other work "
         "than the point's; a counter that the engine should have and that is absent only warns.",
         advice="Keep others away from the server while it is measured. If counters are absent, turn the engine's statistics on (for "
@@ -144,6 +145,7 @@ COUNTERS: tuple[Check, ...] = (
     Check(
         code="acceptance_mismatch",
         limit=0.05,
+        most=1,
         explain="The realised acceptance length must be the synthetic one that the launch asks for (limit: relative difference).",
         advice="See that the build knows synthetic acceptance, and that draft tokens and acceptance length of the deployment fit "
         "together. Above the limit the throughput belongs to another acceptance length than the one that was named.",

@@ -64,6 +64,7 @@ LENGTHS: tuple[Check, ...] = (
     Check(
         code="length_mismatch",
         limit=0.005,
+        most=1,
         explain="Forced output lengths must be met (limit: sum of deviations / sum asked); where answers end by themselves, their mean "
         "must be within 10 % of what the workload promises, if it promises one.",
         advice="See that the server heeds `ignore_eos`, or use the adapter that knows how to force lengths on it.",
@@ -72,6 +73,7 @@ LENGTHS: tuple[Check, ...] = (
     Check(
         code="input_mismatch",
         limit=0.05,
+        most=1,
         explain="The prompt tokens that the server counted must sum up to what was asked for (limit: relative difference).",
         advice="See that the server serves the model and the chat template that the prompts were made for, and that nothing between (a"
         " router, a proxy) cuts or adds text.",

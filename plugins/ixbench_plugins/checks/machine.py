@@ -90,6 +90,7 @@ MACHINE: tuple[Check, ...] = (
     Check(
         code="gpu_dirty",
         limit=0.05,
+        most=1,
         explain="No GPU may hold its clocks down for heat or power (limit: share of its readings in the measured phase), where the driver "
         "tells. That GPUs are free of others is seen before the launch.",
         advice="Cool the node, or lift the power limit; `ixbench doctor` shows what holds the GPUs. If your node always runs so, raise"
@@ -99,6 +100,7 @@ MACHINE: tuple[Check, ...] = (
     Check(
         code="power_capped",
         limit=0.05,
+        most=1,
         explain="A GPU that runs at its power limit for more than this share of its readings warns, with code gpu_dirty, where the driver "
         "tells: it is what the hardware does under full load, and another limit gives other numbers.",
         advice="Nothing, if the limit is the one that your users have; else set it with `nvidia-smi --power-limit` and say so.",

@@ -230,6 +230,7 @@ STEADY: tuple[Check, ...] = (
     Check(
         code="not_steady",
         limit=0.10,
+        most=1,
         explain="Output rate and requests in flight may not drift: a line through ten equal slices of the steady part (without the ramp, "
         "and without what comes after the last send) may change by this share of its mean, plus what unequal lengths and random "
         "arrivals explain. Each answer's tokens count evenly from its send to its last output, so that users who go in step make no "
@@ -242,6 +243,7 @@ STEADY: tuple[Check, ...] = (
     Check(
         code="slice_spread",
         limit=SPREAD_LIMIT,
+        most=1,
         explain="Neither may they vary by more than this between five slices (coefficient of variation), plus what unequal lengths and "
         "random arrivals explain; a fault of code not_steady, and a warning where the steady part is below 30 s. Not asked where sessions "
         "have several requests.",
@@ -251,6 +253,7 @@ STEADY: tuple[Check, ...] = (
     Check(
         code="coverage",
         limit=0.95,
+        most=1,
         explain="First tokens must come until near the end of the measured phase (limit: the share that the last one must reach), but for "
         "one answer's time, and where sessions pause, one pause.",
         advice="Something kept answers away at the end: a hang, or a server that ended early. Read the engine's log from that moment; "

@@ -366,6 +366,15 @@ WRONG = {
     "goodput as number": (file_of(top="schema = 1\ngoodput = 2"), "goodput: found 2; allowed: a table"),
     "limit as text": (file_of(more='[limits]\nerrors = "few"'), "limits.errors: found 'few'; allowed: a number"),
     "limit below 0": (file_of(more="[limits]\nerrors = -1"), "limits.errors: found -1; allowed: 0 or more"),
+    "share above 1": (file_of(more="[limits]\nerrors = 1.5"), "limits.errors: found 1.5; allowed: 0 to 1; 1.5 % is 0.015"),
+    "share far above 1": (file_of(more="[limits]\nerrors = 2e3"), "limits.errors: found 2000.0; allowed: 0 to 1"),
+    "limit without end": (file_of(more="[limits]\nerrors = inf"), "limits.errors: found inf; allowed: a finite number"),
+    "no limit": (file_of(more="[limits]\ntoo_short = nan"), "limits.too_short: found nan; allowed: a finite number"),
+    "limit as switch": (file_of(more="[limits]\nerrors = true"), "limits.errors: found true; allowed: a number"),
+    "limit of 400 digits": (
+        file_of(more=f"[limits]\ntoo_short = {'9' * 400}"),
+        f"limits.too_short: found {'9' * 57}...; allowed: a finite number",
+    ),
 }
 
 
