@@ -17,13 +17,13 @@ import anyio.to_thread
 from ixbench.api.engine import Collector, IxbenchError
 from ixbench_plugins.collectors.amd_options import AmdOptions
 from ixbench_plugins.collectors.gpu_samples import ACTIVITY, CLOCK, ENERGY, POWER, TEMPERATURE, THROTTLED, VRAM, Turns, samples_of, taken_ns
-from ixbench_plugins.collectors.gpu_stream import GpuStream
+from ixbench_plugins.collectors.gpu_stream import GpuStream, given_up
 from ixbench_plugins.hardware import amd_smi
 from ixbench_plugins.hardware.amd import vram_used
 from ixbench_plugins.hardware.book import vendor_of
 from ixbench_plugins.hardware.kfd import KFD_ROOT, read_gpus
 from ixbench_plugins.hardware.tool_json import number, whole
-from ixbench_plugins.hardware.tools import ask_tool, find_tool
+from ixbench_plugins.hardware.tools import answer_in_time, ask_tool, find_tool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -54,8 +54,10 @@ class AmdCollector(Collector):
         """Look at these folders instead of the system's."""
         self._kfd = kfd
         self._root = root
-        self._listed: dict[str, tuple[amd_smi.ListedGpu, ...]] = {}
+        self._listed: dict[str, tuple[amd_smi.ListedGpu, ...] | None] = {}
         """By the tool's path, since GPUs do not change while we run and the tool takes a second."""
+        self._given_up: set[str] = set()
+        """Tools that hung where no GPU is known: each point would wait for them in vain."""
 
     def open(self, target: CollectorTarget) -> AbstractAsyncContextManager[Sampler | None]:
         """Return a sampler of the GPUs that the launch uses."""
@@ -72,23 +74,33 @@ class AmdCollector(Collector):
         elif not target.on_host or vendor_of(target.sku) not in (None, VENDOR):
             yield None
         else:
-            async with self._tool(target.gpus) as sampler:
+            async with self._tool(target.gpus, expected=target.sku is not None) as sampler:
                 yield sampler
 
     @asynccontextmanager
-    async def _tool(self, wanted: Sequence[int]) -> AsyncIterator[Sampler | None]:
+    async def _tool(self, wanted: Sequence[int], *, expected: bool) -> AsyncIterator[Sampler | None]:
         gpus, tool = read_gpus(self._kfd), find_tool(amd_smi.WATCH[0])
         if tool is None:
             if gpus:
                 raise IxbenchError("there are AMD GPUs and no amd-smi on PATH or in /opt/rocm/bin: their power is not known")
             yield None
             return
+        if tool in self._given_up:
+            yield None
+            return
         began_s = _children_cpu_s()
         listed = await anyio.to_thread.run_sync(self._list, tool, abandon_on_cancel=True)
+        if listed is None and not (gpus or expected):
+            self._given_up.add(tool)
+            raise given_up(tool, VENDOR)
+        listed = listed or ()
         rows = AmdRows(labels=labels_of(listed, gpus, wanted), wanted=frozenset(wanted), vram=self._vram(listed, gpus))
         stream = GpuStream(read_row=rows.read)
         async with stream.running((tool, *amd_smi.WATCH[1:])):
             if stream.silent and not gpus and not listed:
+                if stream.hangs and not expected:
+                    self._given_up.add(tool)
+                    raise given_up(tool, VENDOR)
                 # ROCm is installed on a machine that has none of its GPUs.
                 yield None
                 return
@@ -97,9 +109,13 @@ class AmdCollector(Collector):
             stream.further_cpu_s += _children_cpu_s() - began_s
             yield sampler
 
-    def _list(self, tool: str) -> tuple[amd_smi.ListedGpu, ...]:
+    def _list(self, tool: str) -> tuple[amd_smi.ListedGpu, ...] | None:
+        """Return the GPUs that the tool lists; None where it hangs."""
         if tool not in self._listed:
-            self._listed[tool] = _ask_list(amd_smi.LIST) or _ask_list(amd_smi.LIST_OLD)
+            try:
+                self._listed[tool] = _ask_list(amd_smi.LIST) or _ask_list(amd_smi.LIST_OLD)
+            except TimeoutError:
+                self._listed[tool] = None
         return self._listed[tool]
 
     def _vram(self, listed: Sequence[amd_smi.ListedGpu], gpus: Sequence[KfdGpu]) -> dict[int, Callable[[], int | None]]:
@@ -110,7 +126,7 @@ class AmdCollector(Collector):
 
 
 def _ask_list(command: Sequence[str]) -> tuple[amd_smi.ListedGpu, ...]:
-    return amd_smi.read_list(ask_tool(command, ASK_LIMIT_S) or "")
+    return amd_smi.read_list(answer_in_time(command, ASK_LIMIT_S) or "")
 
 
 def labels_of(listed: Sequence[amd_smi.ListedGpu], gpus: Sequence[KfdGpu], wanted: Sequence[int]) -> Mapping[int, int]:

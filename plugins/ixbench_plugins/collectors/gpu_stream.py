@@ -6,6 +6,7 @@ import time
 from collections import deque
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -28,6 +29,11 @@ LAST_LIMIT_S = 3.5
 """How long the end waits for a row that is later than the load."""
 SILENCE_LIMIT_S = 10.0
 _POLL_S = 0.05
+
+
+def given_up(tool: str, vendor: str) -> IxbenchError:
+    """Return what is told once of a tool that hangs where no GPU of its vendor is known."""
+    return IxbenchError(f"{Path(tool).name} hangs, and no {vendor} GPU is known here: it is not asked again in this run")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,6 +61,11 @@ class GpuStream:
     def cpu_s(self) -> float:
         """CPU seconds that the tool and the thread took."""
         return self.further_cpu_s + (self._stream.cpu_s if self._stream is not None else 0.0)
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the tool has printed no row, and goes on."""
+        return self.silent and self._stream is not None and not self._stream.ended.is_set()
 
     @asynccontextmanager
     async def running(self, argv: Sequence[str]) -> AsyncIterator[None]:

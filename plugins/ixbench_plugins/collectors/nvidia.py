@@ -23,11 +23,11 @@ from ixbench_plugins.collectors.gpu_samples import (
     samples_of,
     taken_ns,
 )
-from ixbench_plugins.collectors.gpu_stream import GpuStream
+from ixbench_plugins.collectors.gpu_stream import GpuStream, given_up
 from ixbench_plugins.hardware.book import vendor_of
 from ixbench_plugins.hardware.nvidia import NVIDIA_ROOT, detect_nvidia
 from ixbench_plugins.hardware.tool_json import number
-from ixbench_plugins.hardware.tools import ask_tool, find_tool
+from ixbench_plugins.hardware.tools import answer_in_time, find_tool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence
@@ -67,6 +67,8 @@ class NvidiaCollector(Collector):
         self._root = root
         self._columns: dict[str, tuple[str, ...]] = {}
         """By the tool's path, since its fields do not change while we run."""
+        self._given_up: set[str] = set()
+        """Tools that hung where no GPU is known: each point would wait for them in vain."""
 
     def open(self, target: CollectorTarget) -> AbstractAsyncContextManager[Sampler | None]:
         """Return a sampler of the GPUs that the launch uses."""
@@ -78,17 +80,30 @@ class NvidiaCollector(Collector):
             yield None
             return
         gpus, tool = detect_nvidia(self._root), find_tool(TOOL)
+        expected = bool(gpus) or target.sku is not None
         if tool is None:
             if gpus:
                 raise IxbenchError("there are NVIDIA GPUs and no nvidia-smi on PATH: their power is not known")
             yield None
             return
+        if tool in self._given_up:
+            yield None
+            return
         if tool not in self._columns:
-            fields = await anyio.to_thread.run_sync(ask_tool, FIELDS, ASK_LIMIT_S, abandon_on_cancel=True)
+            try:
+                fields = await anyio.to_thread.run_sync(answer_in_time, FIELDS, ASK_LIMIT_S, abandon_on_cancel=True)
+            except TimeoutError:
+                if not expected:
+                    self._given_up.add(tool)
+                    raise given_up(tool, VENDOR) from None
+                fields = None
             self._columns[tool] = columns_of(fields or "")
         columns = self._columns[tool]
         stream = GpuStream(read_row=NvidiaRows(wanted=frozenset(target.gpus), columns=columns).read)
         async with stream.running((tool, *arguments(columns))):
+            if stream.hangs and not expected:
+                self._given_up.add(tool)
+                raise given_up(tool, VENDOR)
             # The tool is there and the driver or its GPUs are not: a machine that only builds images, for instance.
             yield None if stream.silent and not gpus else stream
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,16 @@ def find_tool(name: str) -> str | None:
 
 def ask_tool(argv: Sequence[str], limit_s: float = LIMIT_S) -> str | None:
     """Return what a tool prints, or None if it is not there, fails, or takes longer than the limit."""
+    with suppress(TimeoutError):
+        return answer_in_time(argv, limit_s)
+    return None
+
+
+def answer_in_time(argv: Sequence[str], limit_s: float) -> str | None:
+    """Return what a tool prints, or None if it is not there or fails.
+
+    :raises TimeoutError: if it takes longer than the limit.
+    """
     executable = find_tool(argv[0])
     if executable is None:
         return None
@@ -39,6 +50,8 @@ def ask_tool(argv: Sequence[str], limit_s: float = LIMIT_S) -> str | None:
             check=False,
             env={**os.environ, "LC_ALL": "C"},
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(f"{argv[0]} gave no answer within {limit_s:g} s") from error
+    except OSError:
         return None
     return done.stdout.decode("utf-8", errors="replace") if done.returncode == 0 else None

@@ -14,7 +14,9 @@ import pytest
 from ixbench.launch.tree import MARKER
 from ixbench.testing.gpu_tools import write_amd_smi, write_nvidia_smi
 from ixbench.testing.records import sample_measurement
+from ixbench_plugins.collectors import amd as amd_module
 from ixbench_plugins.collectors import gpu_stream
+from ixbench_plugins.collectors import nvidia as nvidia_module
 from ixbench_plugins.collectors.amd import AmdCollector
 from ixbench_plugins.collectors.nvidia import NvidiaCollector
 
@@ -194,6 +196,54 @@ async def test_a_tool_without_gpus_is_no_failure(tools, sample_load):
         assert (samples, failure) == ([], None)
 
 
+def write_hanging(path, *, answers=""):
+    """Write a tool that hangs, but for arguments that begin with a word, and keeps a line of each start."""
+    shell, sleep = (shutil.which(name, path=os.defpath) for name in ("sh", "sleep"))
+    path.write_text(f'#!{shell}\necho "$1" >> {path}.asked\nif [ "$1" = "{answers}" ]; then exit 0; fi\nexec {sleep} 600\n')
+    path.chmod(0o755)
+
+
+def asked(path):
+    """Return the first argument of each start."""
+    return Path(f"{path}.asked").read_text().split()
+
+
+@pytest.mark.parametrize(
+    ("module", "make", "tool", "words"),
+    [
+        (amd_module, amd, "amd-smi", ("list", "metric")),
+        (nvidia_module, nvidia, "nvidia-smi", ("--help-query-gpu", f"--query-gpu={','.join(nvidia_module.COLUMNS)}")),
+    ],
+    ids=["amd", "nvidia"],
+)
+@pytest.mark.parametrize("answers", [0, 1])
+async def test_a_tool_that_hangs_where_no_gpu_is_known_is_told_once_and_not_asked_again(
+    tools, sample_load, monkeypatch, *, module, make, tool, words, answers
+):
+    monkeypatch.setattr(module, "ASK_LIMIT_S", 0.5)
+    monkeypatch.setattr(gpu_stream, "FIRST_LIMIT_S", 0.5)
+    write_hanging(tools / tool, answers=words[0] if answers else "")
+    collector = make()
+    samples, failure, _ = await sample_load(collector, Load(0))
+    assert samples == []
+    assert failure == f"{tool} hangs, and no {module.VENDOR} GPU is known here: it is not asked again in this run"
+    starts = asked(tools / tool)
+    assert list(dict.fromkeys(starts)) == list(words[: 1 + answers])
+    assert (await sample_load(collector, Load(0)))[:2] == ([], None)
+    assert asked(tools / tool) == starts
+    assert left() == []
+
+
+async def test_a_tool_that_hangs_is_asked_again_where_the_campaign_names_its_gpus(tools, sample_load, monkeypatch):
+    monkeypatch.setattr(amd_module, "ASK_LIMIT_S", 0.5)
+    monkeypatch.setattr(gpu_stream, "FIRST_LIMIT_S", 0.5)
+    write_hanging(tools / "amd-smi")
+    collector = amd()
+    for point in (1, 2):
+        await sample_load(collector, Load(0), sku="mi355x")
+        assert asked(tools / "amd-smi").count("metric") == point
+
+
 async def test_gpus_without_their_tool_are_a_warning(tools, sample_load, shared, tmp_path):
     folder = tmp_path / "gpus" / "0000:0a:00.0"
     folder.mkdir(parents=True)
@@ -235,6 +285,6 @@ async def test_a_tool_that_ignores_term_is_killed(tools, sample_load):
     row = "2026/11/30 06:45:01.250, 0, GPU-0, 700, 1980, 61, 97, 1024"
     path.write_text(f"#!{shell}\ntrap '' TERM\nwhile true; do echo '{row}'; {shutil.which('sleep', path=os.defpath)} 0.2; done\n")
     path.chmod(0o755)
-    _, failure, _ = await sample_load(nvidia(), Load(0.3))
+    _, failure, _ = await sample_load(nvidia(), Load(0.3), sku="h200")
     assert failure is None
     assert left() == []
