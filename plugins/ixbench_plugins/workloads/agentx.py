@@ -160,7 +160,13 @@ class AgentX(Workload[AgentXOptions]):
                 )
             )
         rules, traces = options.rules, find_traces(str(options.traces), seed=options.traces_seed)
-        sampler = Sampler(traces, scale=options.scale, output_cap=rules.output_cap, max_context=rules.max_context)
+        sampler = Sampler(
+            traces,
+            scale=options.scale,
+            output_cap=rules.output_cap,
+            max_context=rules.max_context,
+            scalable=rules.scalable or options.override,
+        )
         seed = rules.seed if options.seed is None else options.seed
         first = FirstPlays.draw(
             sampler,

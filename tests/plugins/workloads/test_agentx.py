@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -139,5 +140,15 @@ def test_a_rate_is_refused_in_one_sentence():
 
 
 def test_a_corpus_without_a_trace_that_fits_is_refused():
-    with pytest.raises(InputError, match="no trace fits into 900 tokens of context; raise max_context, or scale"):
+    with pytest.raises(InputError, match=r"no trace fits into 900 tokens of context, the shortest needs \d+; raise workload.max_context$"):
         WORKLOAD.schedule(options(max_context=900), Load(concurrency=1), key="k")
+
+
+@pytest.mark.parametrize("seed", [1, 7, 43, 99])
+def test_what_is_advised_where_no_built_in_trace_fits_a_laptop_helps(seed):
+    with pytest.raises(InputError) as caught:
+        WORKLOAD.schedule(options(preset="quick", seed=seed), Load(concurrency=1), key="k")
+    (scale,) = re.findall(r"fits into 32768 tokens .*; scale the token counts down: workload.scale = ([\d.]+)$", str(caught.value))
+    found = WORKLOAD.schedule(options(preset="quick", seed=seed, scale=float(scale)), Load(concurrency=16), key="k")
+    sessions = found.phases[0].sessions()
+    assert len({sessions.draw(lane).id.split(":")[0] for lane in range(16)}) == 16

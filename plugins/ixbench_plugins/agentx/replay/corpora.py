@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 BUILTIN = "builtin"
 BUILTIN_SESSIONS = 393
 _KEPT_PLANS = 4096
+_SMALLER = (0.1, 1 / 16, 1 / 32, 1 / 64)
+"""Scales to name where no trace fits; at a tenth most built-in traces fit into 32,768 tokens."""
 
 
 class Traces(Protocol):
@@ -118,12 +120,16 @@ def _read(source: str, _modified_ns: int, _size: int) -> RecordedTraces:
 class Sampler:
     """The traces of a corpus that a server can hold, one after another and round and round."""
 
-    def __init__(self, traces: Traces, *, scale: float, output_cap: int | None, max_context: int | None) -> None:
-        """Look at no trace yet."""
+    def __init__(self, traces: Traces, *, scale: float, output_cap: int | None, max_context: int | None, scalable: bool = False) -> None:
+        """Look at no trace yet.
+
+        :param scalable: whether the user may choose another scale, which is then named where none fits; else it is a larger context.
+        """
         self._traces = traces
         self._scale = scale
         self._output_cap = output_cap
         self._max_context = max_context
+        self._scalable = scalable
         self._fitting: list[int] = []
         self._looked_at = 0
 
@@ -137,17 +143,21 @@ class Sampler:
                 self._fitting.append(self._looked_at)
             self._looked_at += 1
         if not self._fitting:
-            raise InputError(
-                Fault(
-                    where=f"workload agentx: traces {self._traces.source}",
-                    problem=f"no trace fits into {self._max_context} tokens of context",
-                    advice="raise max_context, or scale the token counts down (preset quick: scale = 0.1)",
-                )
-            )
+            raise InputError(self._nothing_fits())
         return self._plan(self._fitting[number % len(self._fitting)])
 
-    def _plan(self, index: int) -> TracePlan:
-        return self._traces.plan(index, scale=self._scale, output_cap=self._output_cap)
+    def _nothing_fits(self) -> Fault:
+        needed = {index: self._plan(index).peak_context for index in range(self._traces.count)}
+        shortest = min(needed, key=needed.__getitem__)
+        smaller = [scale for scale in _SMALLER if self._scalable and scale < self._scale and self._fits(shortest, scale)]
+        return Fault(
+            where=f"workload agentx: traces {self._traces.source}",
+            problem=f"no trace fits into {self._max_context} tokens of context, the shortest needs {needed[shortest]}",
+            advice=f"scale the token counts down: workload.scale = {smaller[0]:g}" if smaller else "raise workload.max_context",
+        )
 
-    def _fits(self, index: int) -> bool:
-        return self._max_context is None or self._plan(index).peak_context <= self._max_context
+    def _plan(self, index: int, scale: float | None = None) -> TracePlan:
+        return self._traces.plan(index, scale=self._scale if scale is None else scale, output_cap=self._output_cap)
+
+    def _fits(self, index: int, scale: float | None = None) -> bool:
+        return self._max_context is None or self._plan(index, scale).peak_context <= self._max_context
