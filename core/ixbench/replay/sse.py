@@ -45,7 +45,7 @@ def too_large(body: bytes) -> str | None:
         return None
     if body.count(b"\n") + body.count(b"\r") > MOST_LINES:
         return f"the body has more than {MOST_LINES} lines"
-    for start in range(0, len(body) - LARGEST_EVENT_BYTES + 1, LARGEST_EVENT_BYTES):
+    for start in range(0, len(body) - LARGEST_EVENT_BYTES, LARGEST_EVENT_BYTES):
         end = start + LARGEST_EVENT_BYTES
         if body.find(b"\n", start, end) < 0 and body.find(b"\r", start, end) < 0:
             return f"a line of the body is longer than {LARGEST_EVENT_BYTES} bytes"

@@ -26,6 +26,10 @@ def data_of(body: bytes) -> list[bytes]:
         (b"data: a\n\r\ndata: b\r\n\n", [b"a", b"b"]),
         (b"data: a\r\ndata: b\r\n\r\n", [b"a\nb"]),
         (b"data: a\rdata: b\r\r", [b"a\nb"]),
+        (b"data: a\rdata: b\n\n", [b"a\nb"]),
+        (b"\xef\xbb\xbfdata: a\r\n\r\n", [b"a"]),
+        (b"data: a\n", []),
+        (b"data: \n\ndata: a\n\n", [b"a"]),
         (b"data: {\ndata: }\n\n", [b"{\n}"]),
         (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
         (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n", []),
@@ -54,6 +58,11 @@ def test_bodies(body, data):
 
 def test_the_name_of_an_event():
     assert [(event.name, event.data) for event in split_events(b"event: error\ndata: x\n\ndata: y\n\n")] == [(b"error", b"x"), (b"", b"y")]
+
+
+@pytest.mark.parametrize("body", [b"data: a\n\n", b": ping\n\ndata: a\n\n", b"id: 1\ndata: a\n\n", b"data: [DONE]"])
+def test_an_event_without_a_name_has_none(body):
+    assert [event.name for event in split_events(body)] == [b""]
 
 
 def test_sizes_cover_the_body_and_ends_rise():
@@ -134,6 +143,7 @@ def test_stamps_follow_the_bytes_in_every_split(lines, data):
         ([b"data: a\n\n", b"data: b\n\n"], [False, False]),
         ([b"data: a\n\ndata: b\n\n"], [True, False]),
         ([b"data: a\n\ndata:", b" b\n\n"], [True, False]),
+        ([b"data: a\n\nd", b"ata: b\n\n"], [True, False]),
         ([b"data: a\n\n: still here\n\n", b"data: b\n\n"], [True, False]),
         ([b"data: a\r\n\r\n", b"data: b\r\n\r", b"\n"], [False, False]),
         ([b"data: a\n", b"\ndata: b\n\n"], [True, False]),
@@ -151,7 +161,13 @@ def test_what_came_before_the_end_of_its_read_is_an_upper_bound(pieces, bounds):
         (b"\n" * MOST_LINES, None),
         (b"\r\n" * MOST_LINES, "lines"),
         (b"\n" * (MOST_LINES + 1), "lines"),
+        (b"a" + b"\n" * MOST_LINES, None),
+        (b"a" * (LARGEST_EVENT_BYTES - 1), None),
         (b"a" * (LARGEST_EVENT_BYTES - 1) + b"\n", None),
+        (b"a" * LARGEST_EVENT_BYTES, None),
+        (b"a" * LARGEST_EVENT_BYTES + b"\n", "a line"),
+        (b"\n" + b"a" * LARGEST_EVENT_BYTES, None),
+        (b"\r" + b"a" * LARGEST_EVENT_BYTES, None),
         (b"a" * (2 * LARGEST_EVENT_BYTES), "a line"),
         (b"\n" * 100 + b"a" * (2 * LARGEST_EVENT_BYTES) + b"\r", "a line"),
         ((b"a" * (LARGEST_EVENT_BYTES // 2) + b"\r") * 8, None),
