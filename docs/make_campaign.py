@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ixbench.campaign.schema import (
+    AccuracyTable,
     CampaignTable,
     DefaultsTable,
     DeploymentTable,
@@ -39,6 +40,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "prepare": PrepareTable,
     "report": ReportTable,
     "goodput": GoodputTable,
+    "accuracy": AccuracyTable,
     "prices": PricesTable,
     "run": RunTable,
     "runtime": RuntimeTable,

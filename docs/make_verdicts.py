@@ -48,10 +48,48 @@ code, never the point. Numbers of simulated and imported points are judged by th
 Not on this page: why an engine failed (`failure.code`, [engines](engines.md#codes)), and whether energy may be used (`energy.reasons`,
 [energy](energy.md#energy-of-a-point)), which never makes a point invalid.
 
-No rule tells whether the answers are good: ixbench measures speed and runs no accuracy benchmark. Where a build may compute garbage (FP4 on
-GPUs that compute in it, or `sanity = true`), two questions with known answers are asked before anything is measured, and a launch that
-cannot answer them fails (`sanity_failed`). A plugin may hold points against an accuracy run of its own, by a rule of
-[`ixbench_checks`](hooks.md).
+## Whether the answers are right
+
+Speed says nothing of that: a build that computes garbage may be the fastest of all. With `[accuracy]` in the campaign, each launch is asked
+questions with known answers, over the API that is measured, greedily, once it is ready and before its first point; so is a server that was
+running already. Where too few answers are right, or none came, every point of that launch is invalid (`accuracy_failed`): it is measured
+all the same, keeps its numbers, and stands on no ladder.
+
+```toml
+schema = 1
+
+[workload]
+use = "fixed"
+requests = 200
+
+[accuracy]
+questions = "grade-school.jsonl"   # {"question": "...", "answer": "... #### 72"} on each line
+at_least = 0.9                     # nine of ten must be right
+match = "last_number"              # or "exact", "contains"
+
+[[deployment]]
+engine = "endpoint"
+url = "http://127.0.0.1:8000"
+concurrency = [1, 8]
+```
+
+- [campaign.md](campaign.md#accuracy) tells all keys. Thinking is no answer: neither what the server gives as reasoning, nor what stands
+  before `</think>` in the text; but it counts towards `max_tokens`.
+- A set says as much as it has questions: of 100, a model that is right in 95 % of all cases gets 90 or fewer right once in 35 times.
+  Take what the model reaches in a precision that you trust, and set `at_least` some points below it.
+- Points that are held to different gates, or some to one and some to none, share no ladder, and `ixbench compare` compares them only with
+  `--allow-mismatch`. Results of runs without the table and imported ones count as not gated.
+- An engine that is started again within one run is not asked again; `--resume` asks again.
+- Under forced acceptance of drafts no answer has a meaning: `ixbench check` refuses such a deployment beside `[accuracy]`, be it that its
+  recipe forces it. Gate that build in a campaign of its own, with the same settings and real acceptance.
+- Simulated engines give no answers, so nothing is asked of them and their points stay valid.
+- What came of it stands in point.json (`accuracy`), and each answer in answers.jsonl of the launch
+  ([files](run-folder.md#launcheslaunch-idaccuracyjson)); `ixbench show RUN POINT` lists wrong ones.
+
+Apart from that, where a build may compute garbage (FP4 on GPUs that compute in it, or `sanity = true`), two questions with known answers
+are asked before an engine that ixbench starts counts as ready, and a launch that cannot answer them fails (`sanity_failed`).
+
+## The rules
 
 """
 

@@ -104,7 +104,9 @@ class Acme(EngineAdapter[AcmeOptions]):
             served_model=deployment.model.id,
             image=deployment.image,
             identity=Identity(
-                tensor_parallel=options.tensor_parallel, kv_offload=options.kv_offload.backend if options.kv_offload is not None else "off"
+                tensor_parallel=options.tensor_parallel,
+                kv_offload=options.kv_offload.backend if options.kv_offload is not None else "off",
+                acceptance_length=options.speculative.acceptance_length if options.speculative is not None else None,
             ),
         )
 

@@ -25,6 +25,7 @@ HEADINGS = {
     "defaults": "[defaults]",
     "report": "[report]",
     "goodput": "[goodput]",
+    "accuracy": "[accuracy]",
     "prices": "[prices]",
     "run": "[run]",
     "runtime": "[runtime]",

@@ -17,21 +17,24 @@ from ixbench.launch.process import start_process
 from ixbench.launch.record import LAUNCH_FORMAT, LaunchRecord
 from ixbench.launch.sanity import SanityAnswer
 from ixbench.launch.stop import StopReport
+from ixbench.measure.accuracy import JudgedAnswer
 from ixbench.model.deployment import EnvVar
 from ixbench.model.launch import LaunchPlan, PrepareStep, ProcessPlan
 from ixbench.model.record import CHUNK_KINDS
 from ixbench.model.result import POINT_FORMAT, Failure
 from ixbench.model.secrets import Redactor
+from ixbench.store.accuracy import ACCURACY_FORMAT, AnswerWriter
 from ixbench.store.folder import RunReader
 from ixbench.store.header import RUN_FORMAT
 from ixbench.store.index import INDEX_FORMAT
 from ixbench.testing.folders import write_sample_run
+from ixbench.testing.runs import sample_accuracy
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "run-folder.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^##+ (.*?)\n(.*?)(?=^##|\Z)", TEXT, re.MULTILINE | re.DOTALL))
 FREE = {
     *("campaign", "machine", "versions", "limits", "plugins", "metrics", "provenance", "identity.settings", "accounting.failed", "labels"),
-    *("intervals.percentiles", "intervals.bootstrap"),
+    *("intervals.percentiles", "intervals.bootstrap", "accuracy.failed", "failed"),
 }
 """Objects whose keys are the user's, the machine's or a plugin's."""
 
@@ -65,8 +68,10 @@ def test_every_key_of_run_json_is_documented_and_no_other(run):
     assert leaves(json.loads((run / "run.json").read_text()), free=FREE - {"metrics"}) == keys - parents(keys)
 
 
-def test_every_key_of_point_json_is_documented_and_no_other(run):
+def test_every_key_of_point_json_is_documented_and_no_other(run, tmp_path):
+    gated = write_sample_run(tmp_path, load_host(), accuracy=sample_accuracy(asked=10, right=9, failed={"transport": 1}))
     points = [json.loads((run / "points" / name / "point.json").read_text()) for name in ("vllm-c16", "vllm-c64")]
+    points.append(json.loads((gated / "points" / "vllm-c16" / "point.json").read_text()))
     keys = documented("point.json")
     facts = {key for key in keys if key.startswith("provenance.")}
     found = set().union(*map(leaves, points))
@@ -91,6 +96,14 @@ def test_every_key_of_launch_json_is_documented_and_no_other(tmp_path):
     assert len(content["starts"]) == 2
     keys = documented("launches/<launch id>/launch.json")
     assert leaves(content, free={"identity", "ports", "runtime_facts", "processes[].env", "stop.exit_codes"}) == keys - parents(keys)
+
+
+def test_every_key_of_an_accuracy_gate_is_documented_and_no_other(tmp_path):
+    with AnswerWriter(tmp_path, Redactor()) as writer:
+        writer.answer(JudgedAnswer(line=3, right=False, expected="42", got=None, failure="transport", error_text="no connection"))
+        writer.seal(sample_accuracy(asked=10, right=9, failed={"transport": 1}))
+    for name in ("accuracy.json", "answers.jsonl"):
+        assert leaves(json.loads((tmp_path / name).read_text())) == documented(f"launches/<launch id>/{name}")
 
 
 def test_every_key_of_the_lines_is_documented_and_no_other(run):
@@ -139,6 +152,7 @@ def test_the_history_of_every_format_is_told_up_to_the_one_that_is_written():
         "run.json": RUN_FORMAT,
         "point.json": POINT_FORMAT,
         "launch.json": LAUNCH_FORMAT,
+        "accuracy.json": ACCURACY_FORMAT,
         "plugins": API_VERSION,
         "runs.sqlite": INDEX_FORMAT,
     }

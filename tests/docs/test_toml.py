@@ -32,6 +32,12 @@ BASE = {
 INSTALLED = {engine.name for engine in load_host().engines()}
 
 
+def write_questions(table, folder):
+    """Write the file of questions that a campaign names: it is read with the campaign."""
+    if "accuracy" in table:
+        (folder / table["accuracy"]["questions"]).write_text('{"question": "What is 6 times 7?", "answer": "42"}\n')
+
+
 def test_there_is_something_to_read():
     assert len(CAMPAIGNS) > 5
     assert len(FRAGMENTS) > 5
@@ -39,6 +45,7 @@ def test_there_is_something_to_read():
 
 @pytest.mark.parametrize(("name", "block"), CAMPAIGNS, ids=[name for name, _ in CAMPAIGNS])
 def test_every_campaign_is_valid_and_has_points(name, block, tmp_path):
+    write_questions(tomli.loads(block), tmp_path)
     path = tmp_path / f"{Path(name).name}.toml"
     path.write_text(block, encoding="utf-8")
     engines = {deployment["engine"] for deployment in tomli.loads(block)["deployment"]}
@@ -49,10 +56,14 @@ def test_every_campaign_is_valid_and_has_points(name, block, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "block"), FRAGMENTS, ids=[name for name, _ in FRAGMENTS])
-def test_every_fragment_fits_into_a_campaign(name, block):
+def test_every_fragment_fits_into_a_campaign(name, block, tmp_path, monkeypatch):
     del name
     table = tomli.loads(block)
-    whole = BASE | table
+    write_questions(table, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    # The recipe forces the acceptance of drafts, and then nothing may be asked.
+    base = {**BASE, "deployment": [{"engine": "vllm", "concurrency": [1]}]} if "accuracy" in table else BASE
+    whole = base | table
     deployment = table.get("deployment")
     if isinstance(deployment, dict):  # [deployment.args] and its like belong to the [[deployment]] above them
         whole["deployment"] = [BASE["deployment"][0] | deployment]

@@ -21,6 +21,7 @@ from ixbench.frontier.student import told_apart
 from ixbench.frontier.task_cost import TaskCost, task_costs
 from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, Importer, RefusedRow
 from ixbench.host.contracts.reporter import Reporter
+from ixbench.model.accuracy import NOT_GATED, AccuracyResult, accuracy_words
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.imported import ImportSource, import_source
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
     from ixbench.store.measurement import measurement_of
 
 __all__ = [
+    "NOT_GATED",
     "Accounting",
+    "AccuracyResult",
     "AreaDifference",
     "Artifact",
     "Axis",
@@ -105,6 +108,7 @@ __all__ = [
     "Sku",
     "TaskCost",
     "Verdict",
+    "accuracy_words",
     "build_cost_table",
     "build_ladder",
     "changed_settings",

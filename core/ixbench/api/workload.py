@@ -8,6 +8,7 @@ from ixbench.api._lazy import lazy
 from ixbench.host.contracts.workload import Workload, WorkloadIdentity
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.messages import Problem, describe_value, is_sendable, read_messages
 from ixbench.model.point import Load
 from ixbench.model.prompt import BlockLayout, BlockMessage, BlockPrompt, Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
 from ixbench.model.schedule import Anchor, Edge, Phase, PhaseName, Schedule, Session, SessionSource, Turn, TurnGraph
@@ -31,6 +32,7 @@ __all__ = [
     "OptionsModel",
     "Phase",
     "PhaseName",
+    "Problem",
     "Prompt",
     "Schedule",
     "Session",
@@ -43,7 +45,10 @@ __all__ = [
     "Workload",
     "WorkloadIdentity",
     "counted",
+    "describe_value",
     "did_you_mean",
+    "is_sendable",
+    "read_messages",
     "user_cache",
 ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ixbench.model.accuracy import AccuracyGate
     from ixbench.model.deployment import Deployment, HardwareSpec, ModelSpec
     from ixbench.model.launch import Scalar
     from ixbench.model.point import Load
@@ -100,6 +101,8 @@ class Campaign:
     """SHA-256 of `table`, in hex: equal for files that ask for the same."""
     notes: tuple[str, ...] = ()
     """What the user should know about how the file was read."""
+    accuracy: AccuracyGate | None = None
+    """The `[accuracy]` table; None = nobody asks whether answers are right."""
 
 
 def slug(text: str) -> str:

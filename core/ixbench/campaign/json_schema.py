@@ -32,7 +32,7 @@ def campaign_schema(host: Host) -> dict[str, Any]:
     collectors = {one.name: _collector(one.name, one.Options, definitions) for one in host.collectors() if one.Options is not None}
     properties["collectors"] = _described(properties["collectors"], _closed("collectors", collectors, []))
     properties["defaults"] = _described(properties["defaults"], _defaults(host, definitions))
-    kept = ("ReportTable", "GoodputTable", "ModelTable", "HardwareTable", "PricesTable", "RunTable", "SimulationTable")
+    kept = ("AccuracyTable", "ReportTable", "GoodputTable", "ModelTable", "HardwareTable", "PricesTable", "RunTable", "SimulationTable")
     definitions = {name: value for name, value in definitions.items() if not name.startswith("campaign.") or name.endswith(kept)}
     schema["$defs"] = dict(sorted(definitions.items()))
     top = {

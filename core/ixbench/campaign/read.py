@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from ixbench.campaign.accuracy import gate_words, read_gate
 from ixbench.campaign.campaign import Campaign, RunSettings, slug
 from ixbench.campaign.canonical import canonical, table_hash
 from ixbench.campaign.document import Document, read_document
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ixbench.campaign.keypath import KeyPath
     from ixbench.host.contracts.workload import Workload
     from ixbench.host.host import Host
+    from ixbench.model.accuracy import AccuracyGate
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -90,6 +92,7 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
     goodput = reader.table("goodput", GoodputTable).model_dump(exclude_none=True)
     run = reader.table("run", RunTable)
     simulation = reader.table("simulation", SimulationTable)
+    accuracy = _read_accuracy(reader)
     hardware = hardware_spec(hardware_table)
     around = Surroundings(document=document, host=host, model=model, hardware=hardware, runtime=runtime, runtime_options=runtime_options)
     entries, faults = read_entries(around)
@@ -126,7 +129,8 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
         goodput=goodput,
         table=table,
         hash=table_hash(table),
-        notes=tuple(notes),
+        notes=(*notes, *([] if accuracy is None else [gate_words(accuracy)])),
+        accuracy=accuracy,
     )
 
 
@@ -155,7 +159,20 @@ class _Reader:
 
 def _check_top(document: Document, faults: list[Fault]) -> None:
     """Check what stands at the top of the file; the tables in it are checked one by one later."""
-    tables = {"model", "hardware", "workload", "defaults", "report", "goodput", "prices", "run", "runtime", "collectors", "limits"}
+    tables = {
+        "accuracy",
+        "model",
+        "hardware",
+        "workload",
+        "defaults",
+        "report",
+        "goodput",
+        "prices",
+        "run",
+        "runtime",
+        "collectors",
+        "limits",
+    }
     known = field_names(CampaignTable)
     for key, value in document.table.items():
         where = document.at((key,))
@@ -194,6 +211,14 @@ def _read_workload(reader: _Reader, host: Host) -> tuple[Workload[Any] | None, o
     options, faults = check(workload.Options, own, reader.locate("workload"), further_keys=("use",))
     reader.faults += faults.values()
     return workload, resolve_files(options, document.folder) if options is not None else None
+
+
+def _read_accuracy(reader: _Reader) -> AccuracyGate | None:
+    if not isinstance(reader.document.table.get("accuracy"), dict):
+        return None
+    gate, faults = read_gate(reader.raw("accuracy"), reader.locate("accuracy"), reader.document.folder)
+    reader.faults += faults
+    return gate
 
 
 def _read_limits(reader: _Reader, host: Host) -> dict[str, float]:

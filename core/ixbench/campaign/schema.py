@@ -6,6 +6,7 @@ The keys of engines and workloads are not here: their `Options` add them to [[de
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
@@ -13,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from ixbench.campaign.address import check_url
 from ixbench.campaign.validate import ValueProblemError, field_names, shown
 from ixbench.host.contracts.options import Duration, OptionsModel
+from ixbench.model.accuracy import Match
 from ixbench.model.run import Interpolation, RangePolicy, SelectionPolicy
 
 AxisPercentile = Literal["p50", "median", "p75", "p90", "p95", "p99", "mean"]
@@ -95,6 +97,15 @@ def _check_scope(value: object) -> object:
         return value
     advice = f'write ["{value}"] for one engine' if isinstance(value, str) else ""
     raise ValueProblemError(f"found {shown(value)}", allowed="'all', 'community' or a list of engines", advice=advice)
+
+
+def _check_share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        advice = ""
+        if isinstance(value, int | float) and 1 < value <= 100:  # noqa: PLR2004 - as percentages go
+            advice = f"write {value / 100:g} for {value:g} %"
+        raise ValueProblemError(f"found {shown(value)}", allowed="a share above 0 and up to 1, such as 0.9", advice=advice)
+    return float(value)
 
 
 def _check_slug(value: str) -> str:
@@ -284,8 +295,9 @@ class RunTable(OptionsModel):
     keep_engine: bool = False
     """Whether the last engine stays up when the run has ended."""
     stall_limit: Annotated[Duration, Field(ge=5)] | None = None
-    """How long an engine that has requests may send no byte and show no sign of life before it is given up. Without it 12 s for an engine
-    whose counters move with every step, else 60 s; raise it where one step may take longer, as a large model's on a CPU does."""
+    """How long an engine that has requests may send no byte and show no sign of life before it is given up. Without it 12 s; where the
+    engine's counters do not move with every step, up to 60 s with prompts under way, by how long earlier ones took. Raise it where one step
+    may take longer, as a large model's on a CPU does."""
 
 
 class SimulationTable(OptionsModel):
@@ -304,6 +316,24 @@ class RuntimeTable(OptionsModel):
     """Name of the runtime (`ixbench plugins`)."""
 
 
+class AccuracyTable(OptionsModel):
+    """`[accuracy]`: questions with known answers that each launch must answer before its points count."""
+
+    questions: Path
+    """File of JSON Lines, relative to the campaign file: on each line an object with `question` or `messages`, and `answer`."""
+    at_least: Annotated[float, BeforeValidator(_check_share)]
+    """Share of right answers that is wanted, above 0 and up to 1; a question without an answer counts as wrong."""
+    match: Match = "last_number"
+    """How an answer is judged: its last number equals that of `answer`, or it is `answer` ("exact"), or `answer` stands in it ("contains").
+    Blanks around them do not count, nor does thinking."""
+    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 1024
+    """Limit of an answer, thinking included."""
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Questions in flight."""
+    time_limit: Limit = 1800.0
+    """How long all questions together may take, for instance "30m"; those that have no answer then count as wrong."""
+
+
 class CampaignTable(OptionsModel):
     """The whole file."""
 
@@ -319,6 +349,7 @@ class CampaignTable(OptionsModel):
     report: ReportTable = ReportTable()
     goodput: GoodputTable = GoodputTable()
     prices: PricesTable = PricesTable()
+    accuracy: AccuracyTable | None = None
     run: RunTable = RunTable()
     runtime: RuntimeTable = RuntimeTable()
     simulation: SimulationTable = SimulationTable()

@@ -35,8 +35,8 @@ Verdicts: faster, slower, cannot be told apart. B is called faster or slower onl
 both sides (Welch's test, 95 %). Single runs are never told apart; their intervals hold what varied within each run.
 
 What is not comparable is refused with exit 2 and one line for each difference: model, workload, corpus, lengths, hardware,
-precision, speed axis, definitions, measured or simulated, run or imported, version of ixbench. --allow-mismatch compares all
-the same and stamps every output.
+precision, speed axis, definitions, accuracy gate, measured or simulated, run or imported, version of ixbench.
+--allow-mismatch compares all the same and stamps every output.
 
 --fail-on 3%: exit 1 if at any rung B is slower by more than that. Not counted: what repeats, or what varied within single runs,
 explain. Counted: a rung that A reaches and B does not; a curve that is gone; and, where nothing is known of the spread or a

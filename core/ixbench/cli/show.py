@@ -10,6 +10,8 @@ from ixbench.host.contracts.command import Command
 if TYPE_CHECKING:
     import argparse
 
+    from ixbench.measure.accuracy import JudgedAnswer
+    from ixbench.model.result import PointResult
     from ixbench.store.folder import RunReader
 
 
@@ -36,7 +38,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(_json(run, arguments.point, launch))
     elif not arguments.shell:
-        print(point_text(result, launch, _third_parties(run)))
+        print(point_text(result, launch, _third_parties(run), answers=_answers(run, result)))
     elif launch is None:
         problem = f"{arguments.point}: the run does not keep how its engine was started"
         raise InputError(Fault(where=str(arguments.run), problem=problem, advice="leave --shell out to see the point"))
@@ -68,6 +70,14 @@ def _third_parties(run: RunReader) -> list[str]:
     return [note.name for note in header.metrics if note.plugin in theirs]
 
 
+def _answers(run: RunReader, result: PointResult) -> tuple[JudgedAnswer, ...]:
+    """Return what the launch of a point answered at the accuracy gate; nothing where it was asked again after this point."""
+    from ixbench.store.accuracy import read_gate_record
+
+    kept = read_gate_record(run, str(result.provenance.get("launch") or "")) if result.accuracy is not None else None
+    return kept.answers if kept is not None and kept.result == result.accuracy else ()
+
+
 def _json(run: RunReader, point: str, launch: object) -> str:
     import json
 
@@ -82,8 +92,8 @@ COMMAND = Command(
     name="show",
     summary="show how a point was started and what became of it",
     description=(
-        "Show one point of a run: its verdict, its metrics in brief, and how its engine was started: command, environment with the reason\n"
-        "and origin of each variable, image, starts, notes.\n"
+        "Show one point of a run: its verdict, what its engine answered at the accuracy gate, its metrics in brief, and how the engine\n"
+        "was started: command, environment with the reason and origin of each variable, image, starts, notes.\n"
         "--shell prints commands to paste, ports as used. A secret, which no run keeps, is a variable that must be set first."
     ),
     examples=(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ixbench.frontier.select import is_speculative
+from ixbench.model.accuracy import NOT_GATED
 from ixbench.model.errors import Fault
 from ixbench.model.imported import import_source
 
@@ -27,6 +28,8 @@ IDENTITY = {
 """Fields of a point's identity that must be equal; engine, precision, spec method, offload and hardware make curves instead."""
 WEIGHTS = ("revision", "tokenizer")
 """Keys of [model] that must be equal."""
+GATE = "accuracy gate"
+"""What a usable point that has one has passed: the same questions, share and rule for all, or none for all."""
 AMOUNT_ONLY = frozenset({"use", "preset", "traces", "path", "file", "duration", "requests"})
 """Keys of [workload] that say how much is measured or where the corpus lies (its hash is compared); the others are rules."""
 
@@ -112,6 +115,7 @@ def work_of(run: RunView, point: PointResult) -> tuple[tuple[str, str], ...]:
     Other than `mismatches` it knows neither ixbench's version, which changes over time, nor prices, which are no work.
     """
     facts: list[tuple[str, object]] = [(name, getattr(point.identity, field)) for field, name in IDENTITY.items()]
+    facts.append((GATE, point.identity.accuracy))
     model, workload = run.campaign.get("model"), run.campaign.get("workload")
     if isinstance(model, Mapping):
         facts += [(key, model[key]) for key in WEIGHTS if model.get(key) is not None]
@@ -132,6 +136,11 @@ def _facts(run: RunView) -> Iterator[tuple[str, object]]:
             if fact not in seen and not (point.origin == "imported" and fact[1] is None):
                 seen.add(fact)
                 yield fact
+        gate = (GATE, point.identity.accuracy or NOT_GATED)
+        # A simulation gives no answers. Whoever measured an imported point may have asked, but nobody knows it.
+        if gate not in seen and point.evidence != "simulated":
+            seen.add(gate)
+            yield gate
     model, workload = run.campaign.get("model"), run.campaign.get("workload")
     if isinstance(model, Mapping):
         yield from ((f"[model] {key}", model.get(key)) for key in WEIGHTS)

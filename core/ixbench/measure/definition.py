@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ixbench.measure.request import RequestTable
+    from ixbench.model.accuracy import AccuracyResult
     from ixbench.model.engine_metrics import CacheReset, EngineWindow
     from ixbench.model.point import Load
     from ixbench.model.record import RequestRecord
@@ -75,6 +76,10 @@ class Measurement:
     """Seconds that a request may take to count as good, by column of `RequestTable`; empty = nobody said."""
     unfinished: tuple[str, ...] = ()
     """Session trees that were under way when the profile phase ended."""
+    accuracy_gate: str | None = None
+    """The accuracy gate that the launch is held to; None = it has none."""
+    accuracy: AccuracyResult | None = None
+    """What came of it; None where there is no gate, or none that came to an end."""
     all_in_kw: float | None = None
     """Power that the hardware book provisions for a GPU, with its share of host, network and cooling; None = not known."""
     read_samples: Callable[[Collection[str]], Iterable[Sample]] | None = field(default=None, repr=False, compare=False)

@@ -6,6 +6,7 @@ from collections.abc import Mapping  # noqa: TC003 - msgspec resolves the annota
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ixbench.model.accuracy import AccuracyResult  # noqa: TC001 - as above
 from ixbench.model.launch import Scalar  # noqa: TC001 - as above
 
 Evidence = Literal["measured", "simulated"]
@@ -110,7 +111,11 @@ class Accounting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointIdentity:
-    """What was measured. All fields but concurrency, rate, parallelism, settings and repeat decide whether points stand on one curve."""
+    """What was measured.
+
+    All fields but concurrency, rate, parallelism, settings, repeat and accuracy decide whether points stand on one curve; accuracy decides
+    whether they may share a ladder.
+    """
 
     model: str
     precision: str | None
@@ -139,6 +144,8 @@ class PointIdentity:
     multinode: bool = False
     prepared: str | None = None
     """Short hash of the scripts that changed the engine before it started; None = nothing did."""
+    accuracy: str | None = None
+    """The accuracy gate that its launch was held to: hash of the questions, share wanted, how answers are judged; None = not gated."""
     input_tokens: int | None = None
     """Asked mean input length of a fixed-sequence workload."""
     output_tokens: int | None = None
@@ -193,6 +200,8 @@ class PointResult:
     """None where the power of no GPU was read."""
     intervals: Intervals | None = None
     """None for a point without successes, and for a simulated one, whose replicas have a spread instead."""
+    accuracy: AccuracyResult | None = None
+    """What came of the accuracy gate of its launch; None where it has none, or none that came to an end."""
     provenance: Mapping[str, object] = field(default_factory=dict)
     """Launch id, argv, engine build, dates and whatever else tells how it came about."""
     format: int = POINT_FORMAT

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.launch import LaunchPlan
 from ixbench.model.point import Launch, Plan, Point
+from ixbench.plan.accuracy import gate_findings
 from ixbench.plan.ids import launch_id, point_id, repeat_id
 from ixbench.plan.launching import find, launch_plan
 from ixbench.plan.show import launch_plan_json
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ixbench.campaign.campaign import Campaign, Case, Entry
     from ixbench.host.contracts.engine import EngineAdapter
     from ixbench.host.host import Host
+    from ixbench.model.accuracy import AccuracyGate
     from ixbench.model.launch import Finding
 
 
@@ -34,7 +36,7 @@ def make_plan(campaign: Campaign, host: Host) -> Plan:
     planned: list[tuple[Case, LaunchPlan]] = []
     for entry in campaign.entries:
         adapter = host.engine(entry.cases[0].deployment.engine, where=entry.where)
-        plans, found = _plan_entry(entry, adapter, host)
+        plans, found = _plan_entry(entry, adapter, host, campaign.accuracy)
         planned += plans
         faults += found
     if faults:
@@ -42,7 +44,9 @@ def make_plan(campaign: Campaign, host: Host) -> Plan:
     return _assemble(campaign, host, planned)
 
 
-def _plan_entry(entry: Entry, adapter: EngineAdapter[Any], host: Host) -> tuple[list[tuple[Case, LaunchPlan]], list[Fault]]:
+def _plan_entry(
+    entry: Entry, adapter: EngineAdapter[Any], host: Host, gate: AccuracyGate | None
+) -> tuple[list[tuple[Case, LaunchPlan]], list[Fault]]:
     plans: list[tuple[Case, LaunchPlan]] = []
     errors: dict[str, list[Case]] = {}
     for case in entry.cases:
@@ -50,6 +54,7 @@ def _plan_entry(entry: Entry, adapter: EngineAdapter[Any], host: Host) -> tuple[
         if not any(finding.level == "error" for finding in findings):
             made = launch_plan(adapter, case.deployment, host)
             if isinstance(made, LaunchPlan):
+                findings += gate_findings(gate, made, case.deployment)
                 plans.append((case, replace(made, notes=_notes(made.notes, findings))))
             else:
                 findings += made

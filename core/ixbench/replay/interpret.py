@@ -29,7 +29,8 @@ MOST_CHOICES = 4096
 _LONGEST_ERROR = 1 << 16
 _BY_WEIGHT: tuple[ChunkKind, ...] = ("text", "tool", "think", "finish", "role")
 """What an event with several choices counts as: the first that one of them is."""
-_LIMIT_REASONS = frozenset({"length", "max_tokens"})
+LIMIT_REASONS = frozenset({"length", "max_tokens"})
+"""Finish reasons of an answer that its limit of tokens ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class Reading:
 
 def limit_reached(reading: Reading, output_asked: int | None, quirks: StreamQuirks) -> bool:
     """Say whether the output limit ended the answer; where the engine's reason is not reliable, the count decides too."""
-    if reading.finish_reason in _LIMIT_REASONS:
+    if reading.finish_reason in LIMIT_REASONS:
         return True
     counted = reading.usage_output is not None and output_asked is not None and reading.usage_output >= output_asked
     return counted and not quirks.finish_reason_reliable

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from ixbench.frontier.format import Seconds, format_latency, format_rate
+from ixbench.model.accuracy import NOT_GATED, accuracy_words
 from ixbench.model.counts import counted
 from ixbench.model.printable import printable
 from ixbench.model.units import format_duration
@@ -13,6 +14,7 @@ from ixbench.model.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ixbench.measure.accuracy import JudgedAnswer
     from ixbench.model.result import PointResult
 
 _BRIEF = (
@@ -46,21 +48,50 @@ _PARTS = (
     "realised",
 )
 _MOST_PARTS = 4
+_MOST_WRONG = 5
+"""Wrong answers that are shown."""
+_SHOWN_CHARACTERS = 60
 _INDENT = "  "
 
 
-def point_text(result: PointResult, launch: Mapping[str, Any] | None, further: Sequence[str] = ()) -> str:
+def point_text(
+    result: PointResult, launch: Mapping[str, Any] | None, further: Sequence[str] = (), *, answers: Sequence[JudgedAnswer] = ()
+) -> str:
     """Return a point for people, one statement a line, without control characters.
 
     :param launch: the content of its launch.json; None where the run keeps none.
     :param further: names of metrics to show beside those that are always shown.
+    :param answers: what its launch answered at the accuracy gate.
     """
     sections = [
         [_headline(result), *(f"{_INDENT}{line}" for line in (*_what(result), *_why(result)))],
+        [f"accuracy gate: {_gate(result)}", *(f"{_INDENT}{line}" for line in _wrong(answers))],
         ["metrics", *(f"{_INDENT}{line}" for line in _metrics(result, (*_BRIEF, *further)))],
         _launch(result, launch),
     ]
-    return "\n\n".join("\n".join(map(printable, lines)) for lines in sections if len(lines) > 1 or lines == sections[-1])
+    gated = result.identity.accuracy is not None
+    shown = [lines for place, lines in enumerate(sections) if len(lines) > 1 or lines == sections[-1] or (gated and place == 1)]
+    return "\n\n".join("\n".join(map(printable, lines)) for lines in shown)
+
+
+def _gate(result: PointResult) -> str:
+    if result.accuracy is not None:
+        return f"{accuracy_words(result.accuracy)} ({result.accuracy.match}, questions {result.accuracy.questions})"
+    return "no result" if result.identity.accuracy is not None else NOT_GATED
+
+
+def _wrong(answers: Sequence[JudgedAnswer]) -> Iterator[str]:
+    """Yield the first answers that were wrong, in the order of the file."""
+    wrong = sorted((answer for answer in answers if not answer.right), key=lambda answer: answer.line)
+    for answer in wrong[:_MOST_WRONG]:
+        got = f"no answer: {answer.failure}: {answer.error_text}" if answer.got is None else f"got {_cut(answer.got)}"
+        yield f"line {answer.line}: expected {_cut(answer.expected)}, {got}"
+    if len(wrong) > _MOST_WRONG:
+        yield f"{len(wrong) - _MOST_WRONG} more in answers.jsonl of the launch"
+
+
+def _cut(text: str) -> str:
+    return f"'{text if len(text) <= _SHOWN_CHARACTERS else f'{text[:_SHOWN_CHARACTERS]}...'}'"
 
 
 def _headline(result: PointResult) -> str:

@@ -11,9 +11,15 @@ from ixbench.model.secrets import redact_argv
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ixbench.campaign.campaign import Campaign
     from ixbench.host.host import Host
     from ixbench.model.point import Launch, Point
     from ixbench.model.result import Evidence
+
+
+def gate_of(campaign: Campaign) -> str | None:
+    """Return the identity of the campaign's accuracy gate; None where it has none."""
+    return None if campaign.accuracy is None else campaign.accuracy.identity
 
 
 def point_result(
@@ -24,12 +30,14 @@ def point_result(
     evidence: Evidence,
     facts: Mapping[str, object],
     provenance: Mapping[str, object],
+    gate: str | None = None,
     **parts: Any,  # noqa: ANN401 - the other fields of the result
 ) -> PointResult:
     """Return a point's result.
 
     :param facts: what the engine says about itself, or what stands in for it.
     :param provenance: added to how the engine was, or would be, started.
+    :param gate: the accuracy gate that the launch is held to; None = it has none.
     """
     plan = launch.plan
     server = plan.server
@@ -45,13 +53,13 @@ def point_result(
         id=point.id,
         evidence=evidence,
         origin="run",
-        identity=_identity(host, launch, point, facts),
+        identity=_identity(host, launch, point, facts, gate),
         provenance=origin | dict(provenance),
         **parts,
     )
 
 
-def _identity(host: Host, launch: Launch, point: Point, facts: Mapping[str, object]) -> PointIdentity:
+def _identity(host: Host, launch: Launch, point: Point, facts: Mapping[str, object], gate: str | None) -> PointIdentity:
     plan = launch.plan
     deployment, known = point.deployment, plan.identity
     workload = host.workload(point.workload)
@@ -81,6 +89,7 @@ def _identity(host: Host, launch: Launch, point: Point, facts: Mapping[str, obje
         spec_method=known.spec_method,
         kv_offload=known.kv_offload,
         prepared=prepare_digest(plan.prepare),
+        accuracy=gate,
         settings=dict(point.settings),
         repeat=point.repeat,
     )

@@ -16,11 +16,15 @@ from ixbench.launch.errors import EngineError
 from ixbench.launch.flag_check import FlagCheck
 from ixbench.launch.gpu_gate import gate_for
 from ixbench.launch.route import route_to
+from ixbench.model.accuracy import accuracy_words
 from ixbench.model.errors import IxbenchError
 from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, PointStarted
+from ixbench.model.units import format_duration
 from ixbench.replay.floor import measure_floor
 from ixbench.replay.http_channel import HttpChannel
+from ixbench.replay.progress import Progress
 from ixbench.replay.target import HttpTarget
+from ixbench.run.accuracy import GateJob, ask_gate
 from ixbench.run.asking import as_asked, reset_cache
 from ixbench.run.bench import output_rate
 from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.launch.engine import RunningEngine
     from ixbench.launch.flag_check import HelpText
+    from ixbench.model.accuracy import AccuracyResult
     from ixbench.model.engine_metrics import CacheReset
     from ixbench.model.point import Launch, Point
     from ixbench.model.result import Failure, PointResult
@@ -83,6 +88,8 @@ class RunLoop:
     _launch_tries: Counter[str] = field(default_factory=Counter)
     _help_texts: dict[tuple[str | None, ...], HelpText] = field(default_factory=dict)
     """What builds said when they were asked for their flags."""
+    _gates: dict[str, AccuracyResult] = field(default_factory=dict)
+    """What came of the accuracy gate of each launch; one that is started again answers for its earlier start."""
 
     async def run(self, launches: Sequence[tuple[Launch, Sequence[Point]]]) -> None:
         """Measure the points; returns early where the user asked to stop or `until` says so.
@@ -158,7 +165,8 @@ class RunLoop:
                         facts["help_sha256"] = digest
                     immune()
                     async with HttpChannel(self._target(launch, engine, first), redactor=self.redactor) as channel:
-                        fresh = bool(launch.plan.processes)
+                        asked = await self._ask_gate(launch, engine, channel, first, facts)
+                        fresh = bool(launch.plan.processes) and not (asked and self._empties(launch, facts))
                         while queue and not self._over and engine.failure() is None:
                             cache = _Cache() if fresh else await self._empty_cache(launch, engine, queue[0], facts)
                             if self._over or (cache.reset == "needs_restart" and tried and launch.plan.processes):
@@ -179,6 +187,45 @@ class RunLoop:
                 self.view.say(f"{launch.id}: {error.failure.cause} {error.failure.fix}")
             else:
                 self._launch_failed(launch, queue, error.failure)
+
+    async def _ask_gate(
+        self, launch: Launch, engine: RunningEngine, channel: HttpChannel, point: Point, facts: Mapping[str, object]
+    ) -> bool:
+        """Ask a launch the questions of the accuracy gate, once in a run of the loop; return whether any were asked now.
+
+        :param point: the one that waits for it.
+        """
+        gate = self.campaign.accuracy
+        if gate is None or launch.id in self._gates or engine.failure() is not None or self._over:
+            return False
+        state = self.state.points[point.id]
+        state.load = Progress(expected=len(gate.questions))
+        state.enter("accuracy")
+        self.view.changed(state)
+        job = GateJob(
+            gate=gate,
+            engine=engine,
+            channel=channel,
+            folder=self.folder.launch_folder(launch.id),
+            redactor=self.redactor,
+            progress=state.load,
+            interruption=self.interruption,
+            build=facts.get("engine_version"),
+            stall_limit_s=self.campaign.run.stall_limit,
+        )
+        try:
+            result = await ask_gate(job)
+        finally:
+            state.load = None
+        if result is not None:
+            self._gates[launch.id] = result
+            self.view.say(f"{launch.id}: accuracy gate {accuracy_words(result)}; {format_duration(result.seconds)}")
+        return True
+
+    def _empties(self, launch: Launch, facts: Mapping[str, object]) -> bool:
+        """Say whether the prefix cache can be emptied without a restart: the questions are in it, and no point should find them."""
+        build = facts.get("engine_version")
+        return self.host.engine(launch.plan.engine).capabilities(None if build is None else str(build)).cache_reset == "call"
 
     def _flag_check(self, launch: Launch, point: Point) -> FlagCheck | None:
         """Return how the build is asked for its flags, or None where it is not started by us or its adapter knows no such command."""
@@ -276,6 +323,7 @@ class RunLoop:
             changed=self.view.changed,
             floor_s=self._floor_s,
             profile=point.id == self.profile,
+            accuracy=self._gates.get(launch.id),
         )
 
     async def _measure_floor(self) -> None:

@@ -28,7 +28,7 @@ from ixbench.replay.progress import Progress
 from ixbench.replay.prompts.vocabulary import CalibrationError
 from ixbench.run.asking import counters_of, watch_order
 from ixbench.run.gpu_preflight import machine_gpus
-from ixbench.run.identity import point_result
+from ixbench.run.identity import gate_of, point_result
 from ixbench.run.measured import TRACES, MeasuredPhase
 from ixbench.run.measurement import lag_p99_s, measurement_of
 from ixbench.run.sampling import sampling
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.launch.engine import RunningEngine
     from ixbench.measure.definition import Measurement, Metric
+    from ixbench.model.accuracy import AccuracyResult
     from ixbench.model.engine_metrics import CacheReset
     from ixbench.model.point import Launch, Point
     from ixbench.model.record import FailureKind, RequestRecord
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from ixbench.run.vigil import Vigil
     from ixbench.store.point import PointWriter
 
-_BROKEN_OFF: frozenset[FailureKind | None] = frozenset({"transport", "truncated", "server_error"})
+BROKEN_OFF: frozenset[FailureKind | None] = frozenset({"transport", "truncated", "server_error"})
 """Failures that the death of an engine shows as."""
 _STOP_GRACE_S = 1.0
 """How long requests in flight may take when the user asks to stop: their point is measured again, so waiting longer gains nothing."""
@@ -87,6 +88,8 @@ class PointJob:
     """What went wrong there."""
     profile: bool = False
     """Whether the server's own profiler is to run during the measured phase."""
+    accuracy: AccuracyResult | None = None
+    """What came of the accuracy gate of this launch; None = it has none, or none yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +131,7 @@ async def measure_point(
 
     def keep(record: RequestRecord) -> None:
         nonlocal broken_off
-        broken_off += record.failure in _BROKEN_OFF
+        broken_off += record.failure in BROKEN_OFF
         writer.record(record)
 
     adapter = channel.target.adapter
@@ -174,7 +177,7 @@ async def measure_point(
                 )
                 with interruption.until_asked():
                     await sampled.finish()
-            failure = await _death(engine) if broken_off else engine.failure()
+            failure = await death_of(engine) if broken_off else engine.failure()
     except (_ReplayError, BaseExceptionGroup) as error:
         first = first_error(error) if isinstance(error, BaseExceptionGroup) else error
         if not isinstance(first, _ReplayError):
@@ -208,6 +211,8 @@ async def measure_point(
         server_changes=phase.server_changes,
         clock_drift_s=phase.clock_drift_s,
         log_findings=phase.log_findings,
+        accuracy_gate=gate_of(job.campaign),
+        accuracy=job.accuracy,
     )
     provenance: dict[str, object] = {
         "started": iso_utc(started),
@@ -242,7 +247,7 @@ async def _prepare(
         with interruption.until_asked(), watched.until_dead():
             calibration = await channel.prepare(schedule)
     except CalibrationError as error:
-        if (died := await _death(engine)) is not None:
+        if (died := await death_of(engine)) is not None:
             raise _ReplayError(died, code="engine_died") from error
         raise _ReplayError(Failure(code="calibration_failed", cause=str(error), fix="")) from error
     except IxbenchError as error:
@@ -261,7 +266,7 @@ def _enter(job: PointJob, stage: PointPhase) -> None:
     job.changed(job.state)
 
 
-async def _death(engine: RunningEngine) -> Failure | None:
+async def death_of(engine: RunningEngine) -> Failure | None:
     """Return why the engine died, or None if it lives on; connections were lost, which may come before the end of its process."""
     if engine.pids:
         with anyio.move_on_after(_DEATH_LIMIT_S):
@@ -362,4 +367,13 @@ def failed_point(job: PointJob, failure: Failure, *, code: str = "engine_died", 
 
 
 def _result(job: PointJob, **parts: Any) -> PointResult:  # noqa: ANN401 - handed on
-    return point_result(host=job.host, launch=job.launch, point=job.point, evidence="measured", facts=job.facts, **parts)
+    return point_result(
+        host=job.host,
+        launch=job.launch,
+        point=job.point,
+        evidence="measured",
+        facts=job.facts,
+        gate=gate_of(job.campaign),
+        accuracy=job.accuracy,
+        **parts,
+    )

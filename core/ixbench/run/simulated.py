@@ -16,6 +16,7 @@ import anyio
 from ixbench.launch.record import LAUNCH_FORMAT
 from ixbench.measure.point import axis_of
 from ixbench.measure.replicas import mean_metrics, spread, sum_accounting, worst_verdict
+from ixbench.model.accuracy import SIMULATED_NOTE
 from ixbench.model.counts import counted
 from ixbench.model.errors import IxbenchError
 from ixbench.model.events import PointFinished, PointStarted
@@ -95,8 +96,12 @@ class SimulatedLoop:
         sku = self.campaign.sku
         commands = planned_commands(launch, self.host.runtime(launch.plan.runtime), vendor=sku.vendor if sku is not None else None)
         content["processes"] = [row | {"command": words} for row, words in zip(content["processes"], commands, strict=True)]
-        content["notes"] = [*launch.plan.notes, *simulation.notes]
+        content["notes"] = [*launch.plan.notes, *simulation.notes, *self._notes]
         write_atomic(self.folder.launch_folder(launch.id) / LAUNCH, to_json(content, self.redactor))
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return (SIMULATED_NOTE,) if self.campaign.accuracy is not None else ()
 
     async def _points(self, pool: ProcessPoolExecutor, points: Sequence[tuple[Launch, Point]]) -> None:
         replicas = range(self.campaign.replicas)
@@ -154,7 +159,7 @@ class SimulatedLoop:
                     "spread": spread([replica.metrics for replica in replicas]),
                     "mean": "geometric",
                 },
-                "notes": [*launch.plan.notes, *point.deployment.notes, *simulation.notes],
+                "notes": [*launch.plan.notes, *point.deployment.notes, *simulation.notes, *self._notes],
             },
         )
         with self.folder.start_point(point.id) as writer:

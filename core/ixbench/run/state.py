@@ -13,6 +13,7 @@ PointPhase = Literal[
     "waiting",
     "connecting",
     "starting",
+    "accuracy",
     "preparing",
     "simulating",
     "warmup",
@@ -25,8 +26,9 @@ PointPhase = Literal[
     "failed",
     "kept",
 ]
-"""`connecting` = to a server that is up already; `preparing` = learning prompt lengths; `simulating` = replicas on virtual time;
-`stopped` = given up: the user asked for the end; `kept` = sealed by an earlier run of this folder."""
+"""`connecting` = to a server that is up already; `accuracy` = the questions of the gate, for all points of the launch;
+`preparing` = learning prompt lengths; `simulating` = replicas on virtual time; `stopped` = given up: the user asked for the end;
+`kept` = sealed by an earlier run of this folder."""
 
 STAGE_OF_VERDICT: dict[str, PointPhase] = {"valid": "valid", "valid_with_warnings": "warnings", "invalid": "invalid"}
 
@@ -42,7 +44,7 @@ class PointState:
     stage: PointPhase = "waiting"
     """Where the loop is with it; while it is under load, `phase` tells more."""
     load: Progress | None = None
-    """Counts of the replay, kept up to date by it; of a simulated point, replicas."""
+    """Counts of the replay, kept up to date by it; of a simulated point, replicas; of an accuracy gate, questions."""
     stage_started_s: float = 0.0
     """Monotonic seconds."""
     detail: str = ""
@@ -74,7 +76,7 @@ class PointState:
     @property
     def share(self) -> float | None:
         """How much of the phase is done, 0 to 1, where it can be told."""
-        if self.load is None or self.phase not in {*LOAD_PHASES, "simulating"}:
+        if self.load is None or self.phase not in {*LOAD_PHASES, "simulating", "accuracy"}:
             return None
         if self.load.expected:
             return min(self.load.done / self.load.expected, 1.0)

@@ -33,6 +33,7 @@ _LABEL = {
     "waiting": "waiting",
     "connecting": "connecting",
     "starting": "starting",
+    "accuracy": "accuracy",
     "preparing": "preparing",
     "simulating": "simulating",
     "warmup": "warm-up",

@@ -25,8 +25,13 @@ FACTS = "measurement"
 """The key in `provenance`."""
 
 
-ELSEWHERE = frozenset({"records", "load", "gpus", "agentic", "lag_p99_s", "client_cpu_s", "client_wait_s", "clock", "read_samples"})
-"""Fields of a measurement that requests.jsonl, samples.jsonl, `identity` and `client` hold."""
+ELSEWHERE = frozenset(
+    {
+        *("records", "load", "gpus", "agentic", "lag_p99_s", "client_cpu_s", "client_wait_s", "clock", "read_samples"),
+        *("accuracy_gate", "accuracy"),
+    }
+)
+"""Fields of a measurement that requests.jsonl, samples.jsonl, `identity`, `client` and `accuracy` hold."""
 
 
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +86,8 @@ def rebuild(
         client_wait_s=result.client.wait_s if result.client else None,
         clock=result.client.clock if result.client else None,
         read_samples=read_samples,
+        accuracy_gate=identity.accuracy,
+        accuracy=result.accuracy,
         **{name: getattr(known, name) for name in _Facts.__struct_fields__},
     )
 

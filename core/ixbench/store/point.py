@@ -49,6 +49,7 @@ RESULT_KEYS: tuple[str, ...] = (
     "client",
     "energy",
     "intervals",
+    "accuracy",
     "provenance",
 )
 """The keys of point.json, in order; all are always there."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ixbench.host.host import Host
+    from ixbench.model.accuracy import AccuracyResult
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import Evidence, PointResult
 
@@ -40,6 +41,7 @@ def write_sample_run(
     requests: int = 40,
     chunks: int = 8,
     evidence: Evidence = "measured",
+    accuracy: AccuracyResult | None = None,
     **header: Any,  # noqa: ANN401 - fields of RunHeader
 ) -> Path:
     """Write a run with three measured points and one whose engine failed, `vllm-c1` to `vllm-c64`, and return its folder.
@@ -47,6 +49,7 @@ def write_sample_run(
     :param host: gives the metrics and checks.
     :param requests: least number of each measured point; at 16 users every 20th fails, which makes that point invalid.
     :param evidence: "simulated" marks every point as one that no engine made.
+    :param accuracy: what came of the accuracy gate of its launch; None = not gated.
     :param header: fields of run.json that differ.
     """
     planned = (*(f"vllm-c{concurrency}" for concurrency in SAMPLE_LOADS), "vllm-c64")
@@ -71,9 +74,14 @@ def write_sample_run(
             count = max(requests, 12 * min(concurrency, 8))  # a point must last ten times its p90 latency
             records = tuple(_record(number, concurrency, gap_s, chunks) for number in range(count))
             sealed = sample_point(
-                f"vllm-c{concurrency}", speed_tok_s_user=1.0, rate_tok_s_gpu=1.0, concurrency=concurrency, evidence=evidence
+                f"vllm-c{concurrency}",
+                speed_tok_s_user=1.0,
+                rate_tok_s_gpu=1.0,
+                concurrency=concurrency,
+                evidence=evidence,
+                accuracy=accuracy.identity if accuracy is not None else None,
             )
-            _write_measured(folder, host, sealed, concurrency, records)
+            _write_measured(folder, host, replace(sealed, accuracy=accuracy), concurrency, records)
         dead: dict[str, Any] = {"concurrency": 64, "failure": sample_failure(), "evidence": evidence}
         with folder.start_point("vllm-c64") as writer:
             writer.seal(sample_point("vllm-c64", speed_tok_s_user=None, rate_tok_s_gpu=None, **dead))
@@ -102,6 +110,8 @@ def _write_measured(folder: RunFolder, host: Host, sealed: PointResult, concurre
         client_wait_s=sealed.client.wait_s if sealed.client else None,
         clock=sealed.client.clock if sealed.client else None,
         all_in_kw=SAMPLE_SKU.all_in_kw,
+        accuracy_gate=sealed.identity.accuracy,
+        accuracy=sealed.accuracy,
     )
     with folder.start_point(point_id) as writer:
         for record in records:

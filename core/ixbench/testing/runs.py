@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.accuracy import AccuracyResult
 from ixbench.model.counts import counted
 from ixbench.model.price import Quote, Sku
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
@@ -100,6 +101,14 @@ def sample_run(*points: PointResult, **fields: Any) -> RunView:  # noqa: ANN401 
         versions={"ixbench": "0.1.0", "python": "3.11.7"},
     )
     return replace(run, **fields)
+
+
+def sample_accuracy(*, asked: int, right: int, required: float = 0.9, **changes: Any) -> AccuracyResult:  # noqa: ANN401 - fields of AccuracyResult
+    """Return what came of an accuracy gate."""
+    gate = AccuracyResult(
+        questions="sha256:0123456789abcdef", match="last_number", asked=asked, right=right, required=required, seconds=12.5
+    )
+    return replace(gate, **changes)
 
 
 def sample_failure(cause: str = "The GPU ran out of memory.") -> Failure:

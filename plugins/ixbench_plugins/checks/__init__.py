@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ixbench_plugins.checks.accuracy import ACCURACY
 from ixbench_plugins.checks.answers import ANSWERS
 from ixbench_plugins.checks.cache import CACHE
 from ixbench_plugins.checks.client import CLIENT
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 CHECKS: tuple[Check, ...] = (
     *ANSWERS,
+    *ACCURACY,
     *LENGTHS,
     *SAMPLES,
     *STEADY,

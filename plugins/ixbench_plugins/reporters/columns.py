@@ -70,6 +70,10 @@ def _codes(row: PointRow) -> str:
     return " ".join([point.failure.code] if point.failure else dict.fromkeys(reason.code for reason in point.verdict.reasons))
 
 
+def _accuracy_share(row: PointRow) -> float | None:
+    return row.point.accuracy.share if row.point.accuracy is not None else None
+
+
 def _words() -> Iterator[Column]:
     def of(name: str, form: Any, value: Callable[[PointRow], Cell], meaning: str = "") -> Column:  # noqa: ANN401 - a type
         return Column(name=name, form=form, meaning=meaning, value=lambda row, _: value(row))
@@ -95,6 +99,10 @@ def _words() -> Iterator[Column]:
     yield identity("tensor_parallel", int | None, "GPUs that share a layer.")
     yield identity("concurrency", int | None, "Users at once, of a closed loop.")
     yield identity("rate_per_s", float | None, "Sessions a second, of an open loop.", "rate")
+    yield identity("accuracy_gate", str | None, "The accuracy gate that its launch is held to; null = not gated.", "accuracy")
+    yield of(
+        "accuracy_share", float | None, _accuracy_share, "Share of the gate's questions that were answered right; null = it did not run."
+    )
     yield Column(name="axis", form=str, meaning="Percentile of TPOT whose reciprocal is the speed.", value=lambda _, axis: axis)
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter, build_cost_table, build_ladder, format_rate
 from ixbench_plugins.reporters.further import SUMMARY_PARTS, further_columns, further_definitions, further_rows
-from ixbench_plugins.reporters.points import THIN_NOTE, PointRow, definitions, point_rows, sentences_of
+from ixbench_plugins.reporters.points import THIN_NOTE, PointRow, accuracy_sentences, definitions, point_rows, sentences_of
 from ixbench_plugins.reporters.rungs import (
     RUNG_HEADERS,
     RUNG_NUMBERS,
@@ -77,9 +77,13 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     say(marked("Points", ladder))
     several = len(runs) > 1
     speed = f"tok/s/user{chr(10) if tight else ' '}({ladder.axis})"
-    headers = ("point", "users", speed, "TTFT p50", "TPOT p50", "tok/s/GPU", "tok/s", "verdict")
-    cells = [(*_point_row(row, ladder.axis, several=several), row.word if tight else row.verdict) for row in rows]
-    terminal.table(headers, cells, range(1, 7))
+    gated = any(row.point.identity.accuracy is not None for row in rows)
+    headers = ("point", "users", speed, "TTFT p50", "TPOT p50", "tok/s/GPU", "tok/s", *(["right"] if gated else []), "verdict")
+    cells = [
+        (*_point_row(row, ladder.axis, several=several), *([row.accuracy] if gated else []), row.word if tight else row.verdict)
+        for row in rows
+    ]
+    terminal.table(headers, cells, range(1, len(headers) - 1))
     say(*sentences_of(rows))
     _say_further(
         terminal, runs, [(cell[0], row) for cell, row in zip(cells, rows, strict=True)], marked("Metrics of other plugins", ladder)
@@ -91,6 +95,8 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     if ladder.rates_known:
         say(*reading(ladder, runs))
     say(*definitions("ttft_s", "tpot_s", "throughput_tok_s"))
+    if gated:
+        say(*accuracy_sentences(row.point for row in rows))
     if any(row.is_thin(metric, "p50") for row in rows for metric in ("ttft_s", "tpot_s")):
         say(THIN_NOTE)
     return terminal.text

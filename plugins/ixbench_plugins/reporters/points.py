@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
+from ixbench.api.report import NOT_GATED
 from ixbench_plugins.metrics import METRICS
 from ixbench_plugins.reporters.text import MISSING
 from ixbench_plugins.reporters.words import SIMULATED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ixbench.api.report import PointResult, RunView
 
@@ -68,6 +69,12 @@ class PointRow:
             ]
         return f"{SIMULATED}, {words}" if point.evidence == "simulated" else words
 
+    @property
+    def accuracy(self) -> str:
+        """Share of right answers at the accuracy gate of the point's launch; a dash where it has none, or it did not run."""
+        share = self.point.accuracy.share if self.point.accuracy is not None else None
+        return MISSING if share is None else f"{100 * share:.1f} %"
+
     def number(self, metric: str, part: str | None = None) -> float | None:
         """Return a number of a metric as stored, or None."""
         value = self.point.metrics.get(metric)
@@ -123,6 +130,20 @@ def sentences_of(rows: Sequence[PointRow]) -> list[str]:
         for reason in row.reasons():
             about.setdefault(reason, []).append(row.point.id)
     return [f"{', '.join(points)}: {reason}" for reason, points in about.items()]
+
+
+def accuracy_sentences(points: Iterable[PointResult]) -> list[str]:
+    """Return what launches were asked before their points counted, and that some were not; one sentence a gate."""
+    found: dict[str, None] = {}
+    for point in points:
+        gate = point.identity.accuracy
+        if point.evidence == "simulated":
+            found["Accuracy gate: none for simulated points, since a simulated engine gives no answers."] = None
+        elif gate is None:
+            found[f"Accuracy gate: {NOT_GATED}; nobody asked whether the answers are right."] = None
+        else:
+            found[f"Accuracy gate: questions {gate}; each launch was asked before its first point."] = None
+    return list(found)
 
 
 def definitions(*names: str) -> list[str]:

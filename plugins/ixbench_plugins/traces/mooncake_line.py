@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ixbench.api.workload import counted, did_you_mean
+from ixbench.api.workload import counted, describe_value, did_you_mean, is_sendable, read_messages
 from ixbench_plugins.agentx.json_object import LARGEST_INTEGER, quoted
 from ixbench_plugins.agentx.weka_request import MOST_TOKENS
-from ixbench_plugins.traces.messages import describe_value, is_sendable, read_messages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

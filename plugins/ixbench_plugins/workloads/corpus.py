@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ixbench.api.workload import Fault, InputError, counted, did_you_mean
+from ixbench.api.workload import Fault, InputError, counted, describe_value, did_you_mean, is_sendable, read_messages
 from ixbench_plugins.traces.lines import MOST_LINE_BYTES, numbered, read_whole
-from ixbench_plugins.traces.messages import describe_value, is_sendable, read_messages
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ixbench.api.workload import Message
-    from ixbench_plugins.traces.messages import Problem
+    from ixbench.api.workload import Message, Problem
 
 FORM = '{"text": "..."} or {"messages": [{"role": "user", "content": "..."}, ...]} on each line'
 FILE = "a file of JSON lines"

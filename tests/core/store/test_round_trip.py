@@ -217,7 +217,7 @@ def test_point_json_has_the_keys_of_its_format(tmp_path):
     content = json.loads((tmp_path / "a-c1" / "point.json").read_text())
     assert list(content) == [
         "format", "id", "evidence", "origin", "identity", "verdict", "failure", "metrics", "accounting", "axis", "client", "energy",
-        "intervals", "provenance",
+        "intervals", "accuracy", "provenance",
     ]  # fmt: skip
     assert content["failure"] is None
     assert list(content["axis"]) == ["name", "percentile", "tok_s_user"]

@@ -25,10 +25,10 @@ from ixbench_plugins.reporters.columns import COLUMNS
 from ixbench_plugins.reporters.latex import latex
 from ixbench_plugins.reporters.table import TableReporter
 
-UNITS = ("_s", "_tok_s", "_tok_s_user", "_tok_s_gpu", "_w_gpu", "_per_s", "_joules_per_token", "_tok_s_mw")
+UNITS = ("_s", "_share", "_tok_s", "_tok_s_user", "_tok_s_gpu", "_w_gpu", "_per_s", "_joules_per_token", "_tok_s_mw")
 WITHOUT_UNIT = {
     *("run", "point", "evidence", "origin", "verdict", "codes", "model", "precision", "hardware", "engine", "engine_version", "workload"),
-    *("kv_offload", "spec_method", "axis", "energy_valid"),
+    *("kv_offload", "spec_method", "accuracy_gate", "axis", "energy_valid"),
     # Counts: their name says of what.
     *("gpus", "tensor_parallel", "concurrency", "concurrency_mean", "requests", "ok", "failed", "cancelled"),
 }

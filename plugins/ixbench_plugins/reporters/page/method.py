@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import Seconds, format_latency
+from ixbench.api.report import Seconds, accuracy_words, format_latency
 from ixbench_plugins.reporters.page.names import engine_name, load_words, workload_name
 from ixbench_plugins.reporters.page.parts import Method
-from ixbench_plugins.reporters.points import definitions
+from ixbench_plugins.reporters.points import accuracy_sentences, definitions
 from ixbench_plugins.reporters.text import MISSING
 from ixbench_plugins.reporters.words import reading
 
@@ -33,6 +33,7 @@ def method(numbers: Numbers) -> Iterator[Method]:
     yield Method(term="Workload", sentences=tuple(_workload(points)))
     yield Method(term="Clock and client", sentences=tuple(_client(points)))
     yield Method(term="Engines", sentences=tuple(_engines(numbers)))
+    yield Method(term="Accuracy", sentences=(*accuracy_sentences(points), *_gates(points)))
     yield Method(term="Reading the ladder", sentences=tuple(reading(numbers.ladder, runs)))
     metrics = _METRICS if numbers.picture.per_gpu else _SERVER_METRICS
     energy = [name for name in _ENERGY_METRICS if any(_known(point.metrics.get(name)) for point in points)]
@@ -89,6 +90,13 @@ def _engines(numbers: Numbers) -> Iterator[str]:
         yield f"A simulated point is the geometric mean of {_list(replicas)} replicas, each with another seed."
     if not any(_rows(launch.get("prepare")) for run in numbers.group.runs for launch in run.launches.values()):
         yield "Patches: none by ixbench; the appendix has each command, image and variable."
+
+
+def _gates(points: list[PointResult]) -> Iterator[str]:
+    """Yield what came of the gates: once for points that share a launch."""
+    yield from dict.fromkeys(
+        f"{point.identity.deployment}: {accuracy_words(point.accuracy)}." for point in points if point.accuracy is not None
+    )
 
 
 def _run(run: RunView) -> Iterator[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ixbench.api.workload import Message, did_you_mean
+from ixbench.model.errors import did_you_mean
+from ixbench.model.prompt import Message
 
 ROLES = ("system", "developer", "user", "assistant")
 _MESSAGE_KEYS = ("role", "content")
