@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ def test_linear_interpolates_between_neighbours():
 def test_nearest_takes_a_value_that_was_measured():
     assert percentile(range(1, 11), 90, "nearest") == 9
     assert percentile([5.0, 7.0], 0, "nearest") == 5
+    assert percentile(range(1, 1001), 50, "nearest") == 500
 
 
 def test_unknown_values_are_left_out_and_nothing_is_none():
@@ -57,6 +59,11 @@ def test_linear_agrees_with_numpy(values, p):
 
 def test_a_position_between_two_values_is_not_rounded():
     assert percentile([0, 2000], 0.00390625) == 0.078125, "all of it is exact in binary"
+
+
+def test_nine_decimals_of_a_position_count():
+    assert percentile([0.0, 1.0], 4e-8) == 0
+    assert percentile([0.0, 1.0], 4e-7) == pytest.approx(4e-9)
 
 
 def test_a_whole_position_that_binary_cannot_hold_takes_its_value():
@@ -102,11 +109,12 @@ def test_a_position_that_binary_cannot_hold_is_not_thin():
 
 
 def exact_ranks(n, p, level=95):
-    """Return the ranks by exact fractions."""
-    share, tail = Fraction(p, 100), Fraction(100 - level, 200)
-    weights = [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]
-    low = max((rank for rank in range(1, n + 1) if sum(weights[:rank]) <= tail), default=None)
-    high = min((rank for rank in range(1, n + 1) if sum(weights[rank:]) <= tail), default=None)
+    """Return the ranks by whole numbers."""
+    weights = [math.comb(n, k) * p**k * (100 - p) ** (n - k) for k in range(n + 1)]
+    most = Fraction((100 - level) * 100**n, 200)
+    below, from_there = list(accumulate(weights)), list(accumulate(reversed(weights)))[::-1]
+    low = max((rank for rank in range(1, n + 1) if below[rank - 1] <= most), default=None)
+    high = min((rank for rank in range(1, n + 1) if from_there[rank] <= most), default=None)
     return (low, high) if low and high else None
 
 
@@ -118,9 +126,22 @@ def test_a_hundred_values_do_not_enclose_p99():
     assert percentile_ranks(100, 99) is None
 
 
-@given(st.integers(min_value=0, max_value=80), st.sampled_from([1, 25, 50, 75, 90, 95, 99]), st.sampled_from([80, 95, 99]))
-def test_ranks_agree_with_exact_fractions(n, p, level):
-    assert percentile_ranks(n, p, level) == exact_ranks(n, p, level)
+@pytest.mark.parametrize("level", [80, 95, 99])
+@pytest.mark.parametrize("p", [1, 25, 50, 75, 90, 95, 99])
+def test_ranks_agree_with_whole_numbers(p, level):
+    counts = range(81)
+    assert [percentile_ranks(n, p, level) for n in counts] == [exact_ranks(n, p, level) for n in counts]
+
+
+def test_ranks_at_the_least_number_of_values():
+    assert percentile_ranks(5, 50) is None
+    assert percentile_ranks(6, 50) == (1, 6), "the smallest and the largest"
+    assert percentile_ranks(2, 50, 50) == (1, 2), "each tail is exactly a quarter"
+
+
+def test_the_level_is_95_unless_another_is_asked_for():
+    assert [percentile_ranks(37, 90, level) for level in (94, 95, 96)] == [(30, 37), (29, 37), None]
+    assert percentile_ranks(37, 90) == (29, 37)
 
 
 def test_ranks_of_many_values_do_not_underflow():
@@ -128,7 +149,7 @@ def test_ranks_of_many_values_do_not_underflow():
     assert (low, high) == (49_690, 50_311), "as integer arithmetic has it"
 
 
-@pytest.mark.parametrize("wrong", [(-1, 90, 95), (10, 0, 95), (10, 100, 95), (10, 90, 100)])
+@pytest.mark.parametrize("wrong", [(-1, 90, 95), (10, 0, 95), (10, 100, 95), (10, 90, 0), (10, 90, 100)])
 def test_ranks_of_nonsense_are_refused(wrong):
     with pytest.raises(ValueError, match="ranks need"):
         percentile_ranks(*wrong)
@@ -142,6 +163,16 @@ def test_pooled_nanoseconds_are_summarised_as_their_seconds_to_the_last_bit(bloc
     expected = summarise([ns / 1e9 for block in blocks for ns in block])
     assert pooled.summary() == expected
     assert pooled.summary() == expected, "asked again, when the values are gone"
+
+
+def test_nanoseconds_around_four_bytes_keep_their_values():
+    values = [2**32 + 1, 2**32, 2**32 - 1, 5]
+    pooled = PooledNs(4)
+    pooled.add(np.array(values, dtype=np.int64))
+    assert pooled.summary() == summarise([ns / 1e9 for ns in values])
+    long = PooledNs(1)
+    long.add(np.array([2**40], dtype=np.int64))
+    assert long.summary() == summarise([2**40 / 1e9]), "nothing else"
 
 
 @pytest.mark.parametrize("count", [131_072, 131_073, 262_145, 1_000_003])
