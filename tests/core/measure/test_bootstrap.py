@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ixbench.measure import bootstrap
 from ixbench.measure.bootstrap import FEWEST_RESAMPLES, FEWEST_SESSIONS, MOST_SESSIONS, RESAMPLES, Resampling, bounds
 from ixbench.measure.percentile import percentile
 
@@ -77,6 +78,27 @@ def test_very_many_sessions_are_drawn_in_blocks_of_neighbours_and_less_often():
     assert (resampling.count, resampling.resamples) == (MOST_SESSIONS, FEWEST_RESAMPLES)
     assert np.array_equal(np.unique(resampling.sessions, return_counts=True)[1], np.full(MOST_SESSIONS, count // MOST_SESSIONS))
     assert np.all(np.diff(resampling.sessions) >= 0)
+
+
+@pytest.mark.parametrize(
+    ("requests", "sessions", "resamples"), [(2000, 2000, 1000), (2001, 2000, 1000), (50_000, 2000, 500), (200_000, 2000, 200)]
+)
+def test_the_more_requests_the_fewer_resamples(requests, sessions, resamples):
+    found = Resampling.of([str(number) for number in range(requests)], 1)
+    assert (found.count, found.resamples) == (sessions, resamples)
+
+
+@pytest.mark.parametrize("at_once", [1, 200 * 300, 200 * 1000])
+def test_the_draws_do_not_depend_on_how_many_are_made_at_once(at_once, monkeypatch):
+    whole = np.concatenate(list(Resampling.of(SINGLE, 3).draws()))
+    monkeypatch.setattr(bootstrap, "_AT_ONCE", at_once)
+    assert np.array_equal(np.concatenate(list(Resampling.of(SINGLE, 3).draws())), whole)
+
+
+def test_bounds_leave_out_a_fortieth_on_either_side():
+    assert bounds(np.arange(1001.0)) == (25.0, 975.0)
+    assert bounds(np.array([])) is None
+    assert bounds(np.array([1.0, np.nan, 2.0])) is None, "one that gave nothing is enough"
 
 
 def test_sums_are_taken_over_sessions():
