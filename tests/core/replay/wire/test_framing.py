@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ixbench.replay.wire.errors import WireError
-from ixbench.replay.wire.framing import ChunkedBody, HeadReader, parse_head
-from ixbench.replay.wire.limits import LARGEST_HEAD_BYTES
+from ixbench.replay.wire.framing import ONE_CHUNK_READS, READ_BYTES, ChunkedBody, CountedBody, HeadReader, UntilCloseBody, parse_head
+from ixbench.replay.wire.limits import LARGEST_CHUNK_LINE_BYTES, LARGEST_HEAD_BYTES
 
 
 def cut(data, places):
@@ -61,11 +61,48 @@ def test_surplus_in_the_read_of_the_end():
 
 def test_where_a_chunk_begins():
     body = ChunkedBody()
-    states = []
+    states = [body.at_chunk]
     for part in (b"3\r\nabc\r\n", b"3", b"\r\nab", b"c", b"\r\n"):
         body.feed(part)
         states.append(body.at_chunk)
-    assert states == [True, False, False, False, True]
+    assert states == [True, True, False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("body", "ended", "surplus", "ends_with_connection", "at_chunk"),
+    [
+        (ChunkedBody(), False, False, False, True),
+        (CountedBody(3), False, False, False, False),
+        (CountedBody(0), True, False, False, False),
+        (UntilCloseBody(), False, True, True, False),
+    ],
+)
+def test_bodies_before_their_first_byte(body, ended, surplus, ends_with_connection, at_chunk):
+    found = (body.ended, body.surplus, body.ends_with_connection, body.at_chunk)
+    assert found == (ended, surplus, ends_with_connection, at_chunk)
+
+
+@pytest.mark.parametrize(("line", "size"), [(b"5;x", 5), (b"3ff8", READ_BYTES - 8)])
+def test_the_line_of_a_chunk_that_fits_into_a_read_is_kept_by_the_length_of_that_read(line, size):
+    data = b"%b\r\n%b\r\n" % (line, b"a" * size)
+    ONE_CHUNK_READS[len(data)] = None
+    ChunkedBody().feed(data)
+    assert ONE_CHUNK_READS[len(data)] == line + b"\r\n"
+
+
+def test_the_line_of_a_chunk_that_does_not_is_not():
+    body = ChunkedBody()
+    assert body.feed(b"3ff9\r\n" + b"a" * (READ_BYTES - 7)) == b"a" * (READ_BYTES - 7)
+    assert len(ONE_CHUNK_READS) == READ_BYTES + 1
+
+
+def test_the_longest_lines_of_chunks_and_trailers():
+    body = ChunkedBody()
+    body.feed(b"5;" + b"x" * (LARGEST_CHUNK_LINE_BYTES - 2))
+    assert body.feed(b"\r\nhello") == b"hello"
+    ends = ChunkedBody()
+    ends.feed(b"0\r\n" + b"x" * LARGEST_HEAD_BYTES + b"\r\n\r\n")
+    assert ends.ended
 
 
 @pytest.mark.parametrize(
@@ -78,8 +115,9 @@ def test_where_a_chunk_begins():
         (b"\r\n", "is not the size of a chunk"),
         (b"3\r\nabcd\r\n", "is longer than its size says"),
         (b"3\r\nabcde", "has no end"),
-        (b"1" * 5000, "has no end"),
+        (b"1" * (LARGEST_CHUNK_LINE_BYTES + 1), "has no end"),
         (b"0\r\n" + b"x: y\r\n" * 20_000, "trailers are longer"),
+        (b"0\r\n" + b"x" * (LARGEST_HEAD_BYTES + 1) + b"\r\n", "trailers are longer"),
     ],
 )
 def test_chunks_that_are_none(data, text):
@@ -121,6 +159,8 @@ def head(*lines, method=b"POST"):
         ([b"HTTP/1.1 200 OK", b"content-length: 3", b"content-length: 3"], "CountedBody", True),
         ([b"HTTP/1.0 200 OK", b"content-length: 3"], "CountedBody", False),
         ([b"HTTP/1.0 200 OK", b"content-length: 3", b"connection: Keep-Alive"], "CountedBody", True),
+        ([b"HTTP/1.1 200 OK", b"content-length: 3, 3"], "CountedBody", True),
+        ([b"HTTP/1.1 200 OK", b"content-length: 3", b"connection: x, Close"], "CountedBody", False),
         ([b"HTTP/1.1 204 No Content"], "CountedBody", True),
         ([b"HTTP/1.1 200 OK", b"content-type: text/event-stream"], "UntilCloseBody", False),
     ],
@@ -130,8 +170,30 @@ def test_how_bodies_are_framed(lines, kind, keeps):
     assert (type(found.body).__name__, found.keeps_connection) == (kind, keeps)
 
 
-def test_the_answer_to_head_has_no_body():
+def test_what_has_no_body_whatever_its_length_says():
     assert head(b"HTTP/1.1 200 OK", b"content-length: 3", method=b"HEAD").body.ended
+    assert head(b"HTTP/1.1 304 Not Modified", b"content-length: 3").body.ended
+
+
+def test_values_of_headers_lose_the_blanks_around_them_alone():
+    assert head(b"HTTP/1.1 200 OK", b"date:\t12:30 a b\t ").headers == [(b"date", b"12:30 a b")]
+
+
+def test_all_statuses_below_200_are_interim():
+    assert head(b"HTTP/1.1 199 Wait") is None
+    assert head(b"HTTP/1.1 200 OK").status == 200
+
+
+def padded(first, size):
+    return first + b"\r\nx: " + b"y" * (size - len(first) - 5)
+
+
+def test_the_longest_heads():
+    found, rest = HeadReader(b"POST").feed(padded(b"HTTP/1.1 200 OK", LARGEST_HEAD_BYTES) + b"\r\n\r\nhi")
+    assert (found.status, rest) == (200, b"hi")
+    assert HeadReader(b"POST").feed(padded(b"HTTP/1.1 200 OK", LARGEST_HEAD_BYTES)) is None, "its end may be the next that comes"
+    found, rest = HeadReader(b"POST").feed(padded(b"HTTP/1.1 103 Early", LARGEST_HEAD_BYTES) + b"\r\n\r\n" + OK)
+    assert (found.status, rest) == (200, b"hi")
 
 
 @pytest.mark.parametrize(
@@ -139,14 +201,24 @@ def test_the_answer_to_head_has_no_body():
     [
         (b"SSH-2.0", "does not speak HTTP/1.1"),
         (b"HTTP/2 200\r\n\r\n", "does not speak HTTP/1.1"),
+        (b"HTTP/1-", "does not speak HTTP/1.1"),
         (b"HTTP/1.1 2x0 OK\r\n\r\n", "is not a status line"),
         (b"HTTP/1.1 101 Switching\r\n\r\n", "switches to another protocol"),
-        (b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "is not a header"),
+        (b"HTTP/1.1 200 OK\r\nno-colon\r\n\r\n", "is not a header"),
+        (b"HTTP/1.1 200 OK\r\na b: c\r\n\r\n", "is not a header"),
+        (b"HTTP/1.1 200 OK\r\na: b\0c\r\n\r\n", "is not a header"),
+        (b"HTTP/1.1 200 OK\r\na: b\rc\r\n\r\n", "is not a header"),
+        (b"HTTP/1.1 200 OK\r\na: b\nc\r\n\r\n", "is not a header"),
         (b"HTTP/1.1 200 OK\r\na: b\r\n folded\r\n\r\n", "is not a header"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", "is not a content length"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", "is not a content length"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n", "only chunked is known"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"y" * LARGEST_HEAD_BYTES, "is longer than 65536 bytes"),
+        (padded(b"HTTP/1.1 200 OK", LARGEST_HEAD_BYTES + 1) + b"\r\n\r\n", "is longer than 65536 bytes"),
+        (
+            padded(b"HTTP/1.1 103 Early", LARGEST_HEAD_BYTES - 20) + b"\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n",
+            "interim responses go on for more than 65536 bytes",
+        ),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000, "interim responses go on for more than 65536 bytes"),
     ],
 )
