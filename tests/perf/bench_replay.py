@@ -31,6 +31,7 @@ from ixbench.model.schedule import Edge, Phase, Schedule, Session, Turn
 from ixbench.replay.execute import execute
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
+from ixbench.replay.wire.loop import replay_loop
 from ixbench.testing.running import server_process
 
 if TYPE_CHECKING:
@@ -178,9 +179,9 @@ def main() -> None:
     given = parser.parse_args()
     with compiled_server(given.server, given.gap_us) if given.server else scripted_server() as url:
         if given.long_turns:
-            anyio.run(long_turns, url, given.long_turns, given.context)
+            anyio.run(long_turns, url, given.long_turns, given.context, backend_options={"loop_factory": replay_loop})
             return
-        anyio.run(replay, url, given.requests, given.tokens, given.lanes)
+        anyio.run(replay, url, given.requests, given.tokens, given.lanes, backend_options={"loop_factory": replay_loop})
 
 
 if __name__ == "__main__":

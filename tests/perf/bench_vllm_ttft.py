@@ -30,6 +30,7 @@ from ixbench.model.schedule import Phase, Schedule, Session, Turn
 from ixbench.replay.execute import execute
 from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
+from ixbench.replay.wire.loop import replay_loop
 from ixbench_vllm.adapter import VllmAdapter
 
 if TYPE_CHECKING:
@@ -134,14 +135,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     given = parser.parse_args()
     with vllm() as url:
-        anyio.run(replay, url, given.lanes * 4, given.lanes, "warm")
+        anyio.run(replay, url, given.lanes * 4, given.lanes, "warm", backend_options={"loop_factory": replay_loop})
         for title, busy in (("alone", False), ("between busy loops", True)):
             print(f"{title}, {given.lanes} in flight")
             with ExitStack() as stack:
                 if busy:
                     stack.enter_context(busy_loops())
                 for number in range(given.runs):
-                    anyio.run(replay, url, given.requests, given.lanes, f"{title} {number}")
+                    anyio.run(replay, url, given.requests, given.lanes, f"{title} {number}", backend_options={"loop_factory": replay_loop})
 
 
 if __name__ == "__main__":

@@ -127,7 +127,10 @@ def main() -> None:
     parser.add_argument("--load", type=int, nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.load:
-        print(json.dumps(asyncio.run(load(*given.load))))
+        from ixbench.replay.wire.loop import replay_loop
+
+        with asyncio.Runner(loop_factory=replay_loop) as runner:
+            print(json.dumps(runner.run(load(*given.load))))
         return
     with tempfile.TemporaryDirectory() as built:
         folder = Path(built)

@@ -1,6 +1,6 @@
 """A long replay in real time: is memory flat, and are requests sent when they are due?
 
-python tests/perf/soak.py [--tools FOLDER] [--minutes 15] [--chunks-per-s 20000]
+python tests/perf/soak.py [--tools FOLDER] [--minutes 15] [--chunks-per-s 20000] [--first]
 
 An open loop of 500-token answers at 50 tokens/s each against sse_server.c of FOLDER (without it, tools/wire of the folder `shared`
 beside the checkout), the server on a core of its own where there are two. Prints the client's memory by tenths of the run, its CPU per
@@ -52,20 +52,21 @@ def main() -> int:
     parser.add_argument("--tools", type=Path, default=TOOLS)
     parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--chunks-per-s", type=float, default=20_000)
+    parser.add_argument("--first", action="store_true", help="run server and client before all other work of the machine (needs root)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        with c_server(compiled(arguments.tools, "sse_server", folder), 0, GAP_US) as port:
+        with c_server(compiled(arguments.tools, "sse_server", folder), 0, GAP_US, first=arguments.first) as port:
             url = f"http://127.0.0.1:{port}"
             campaign = folder / "soak.toml"
             rate = arguments.chunks_per_s / TOKENS
             campaign.write_text(CAMPAIGN.format(tokens=TOKENS, seconds=arguments.minutes * 60, url=url, rate=rate))
-            return soak(campaign, folder / "results")
+            return soak(campaign, folder / "results", first=arguments.first)
 
 
-def soak(campaign: Path, results: Path) -> int:
+def soak(campaign: Path, results: Path, *, first: bool) -> int:
     """Run the campaign and print what it came to."""
-    command = pinned(CLIENT_CORE, Path(sys.executable).with_name("ixbench"), "run", campaign, "--results", results)
+    command = pinned(CLIENT_CORE, Path(sys.executable).with_name("ixbench"), "run", campaign, "--results", results, first=first)
     memory: list[int] = []
     with subprocess.Popen(command) as process:
         seen = psutil.Process(process.pid)

@@ -31,12 +31,13 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from ixbench.model.errors import first_error
     from ixbench.replay.floor import measure_floor
+    from ixbench.replay.wire.loop import replay_loop
 
     async def measure() -> dict[str, object]:
         return asdict(await measure_floor(requests=500, capacity=True))
 
     try:
-        found = anyio.run(measure)
+        found = anyio.run(measure, backend_options={"loop_factory": replay_loop})
     except BaseExceptionGroup as group:
         raise first_error(group) from None
     if arguments.json:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ixbench.replay.sse import Event
     from ixbench.replay.wire import Capture
 
-_EVENTS_A_BATCH = 256
-"""Events parsed at a stretch: a fraction of a millisecond, then other streams get their turn."""
+_EVENTS_A_BATCH = 64
+"""Events parsed at a stretch: a fifth of a millisecond, then other streams, and requests that are due, get their turn."""
 _BYTES_A_BATCH = 1 << 18
 """So much of them at most, but one event always."""
 _OVERFLOW_TEXTS = (
@@ -67,6 +67,8 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
     excess = too_large(body)
     events = split_events(body) if excess is None else []
     del body
+    if len(events) > _EVENTS_A_BATCH:
+        await anyio.lowlevel.checkpoint()
     interpreter = Interpreter(quirks)
     start = 0
     while start < len(events):
@@ -75,6 +77,8 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
         end = _end_of_batch(events, start)
         interpreter.feed(events[start:end])
         start = end
+    if start > _EVENTS_A_BATCH:
+        await anyio.lowlevel.checkpoint()
     reading = interpreter.reading()
     if capture.status == HTTP_OK and not readable:
         reading = replace(reading, malformed=f"the body is {encoding}-encoded, although identity was asked for")

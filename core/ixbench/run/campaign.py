@@ -20,6 +20,7 @@ from ixbench.model.printable import printable
 from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
 from ixbench.plan.show import plan_notes
+from ixbench.replay.wire.loop import replay_loop
 from ixbench.run.gpu_preflight import check_gpus
 from ixbench.run.interrupt import interruptible
 from ixbench.run.loop import RunLoop
@@ -203,7 +204,7 @@ def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder:
 
     try:
         with view:
-            interrupted, measured = anyio.run(main)
+            interrupted, measured = anyio.run(main, backend_options={"loop_factory": replay_loop})
     except BaseExceptionGroup as group:
         raise first_error(group) from group
     invalid = sum(not result.usable and result.failure is None for result in measured)

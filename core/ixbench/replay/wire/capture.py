@@ -16,6 +16,8 @@ class Capture:
     """What one exchange gave, filled as it goes on, so that nothing is lost when it breaks off."""
 
     send_ns: int
+    request_bytes: int = 0
+    """Of the request's body."""
     conn_ns: int | None = None
     sent_ns: int | None = None
     """When the last byte of the request had been handed to the system."""

@@ -117,6 +117,11 @@ class Connection:
         return False
 
     @property
+    def capture(self) -> Capture | None:
+        """What the exchange under way gave so far; None where there is none."""
+        return self._capture
+
+    @property
     def arrived_ns(self) -> int:
         """Stamp of the last byte of a response; 0 while the first of the one under way is waited for."""
         return self._last_ns if self._capture is None or self._capture.answered else 0

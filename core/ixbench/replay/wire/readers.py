@@ -2,29 +2,24 @@
 
 An event loop spends more on telling one of its readers than such a reader spends on a chunk. So on Linux all connections share one epoll
 set of their own, which is itself a single reader of the loop: a step of an engine that sends to 500 streams wakes the loop once.
-
-Where the kernel stamps what arrives, nothing is lost by reading a little later. So when chunks come one by one and fast, a nap lets a few
-of them gather: waking up for each would cost more than twice as much.
 """
 
 from __future__ import annotations
 
 import select
 import sys
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Protocol
+
+from ixbench.replay.wire.loop import ReplayLoop
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-_EVENTS_A_ROUND = 256
-_ROUNDS = 8
-"""Before others get their turn on the loop: while one round is read, the next may arrive."""
-_DENSE_S = 0.0001
-"""Being woken again after so short a time means 10,000 wake-ups a second."""
-_NAP_S = 0.0004
-"""Far below the time between two tokens of a stream, of which the second would make the first's stamp an upper bound."""
+_EVENTS_A_ROUND = 64
+"""Sockets read before the loop looks at its timers: a third of a millisecond."""
+_EVENTS_BESIDE_WORK = 16
+"""The same while something else is ready to run, such as a request that is due."""
 
 
 class Readers(Protocol):
@@ -49,9 +44,9 @@ class EpollReaders:
     def __init__(self, loop: asyncio.AbstractEventLoop, *, may_nap: bool) -> None:
         """Put the set on the loop."""
         self._loop = loop
-        self._may_nap = may_nap
-        self._left_s = 0.0
-        """When the sockets were last found empty."""
+        self._exact = loop if isinstance(loop, ReplayLoop) else None
+        if self._exact is not None:
+            self._exact.may_nap(self, may_nap)
         self._epoll = select.epoll()
         self._callbacks: dict[int, Callable[[], None]] = {}
         loop.add_reader(self._epoll.fileno(), self._drain)
@@ -69,24 +64,19 @@ class EpollReaders:
     def close(self) -> None:
         """Take the set off the loop."""
         self._loop.remove_reader(self._epoll.fileno())
+        if self._exact is not None:
+            self._exact.may_nap(self, None)
         self._epoll.close()
 
     def _drain(self) -> None:
         callbacks = self._callbacks
-        poll = self._epoll.poll
-        if self._may_nap and monotonic() - self._left_s < _DENSE_S:
-            sleep(_NAP_S)
-        for _ in range(_ROUNDS):
-            events = poll(0, _EVENTS_A_ROUND)
-            if not events:
-                self._left_s = monotonic()
-                return
-            for fd, _ in events:
-                try:
-                    callback = callbacks[fd]
-                except KeyError:  # an earlier event of this round closed it
-                    continue
-                callback()
+        beside_work = self._exact is not None and self._exact.beside_work
+        for fd, _ in self._epoll.poll(0, _EVENTS_BESIDE_WORK if beside_work else _EVENTS_A_ROUND):
+            try:
+                callback = callbacks[fd]
+            except KeyError:  # an earlier event of this round closed it
+                continue
+            callback()
 
 
 class LoopReaders:

@@ -123,6 +123,10 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         latest_ns = max((connection.arrived_ns for connection in self._busy), default=0)
         return len(self._busy), max(latest_ns, self._arrived_ns)
 
+    def under_way(self) -> list[Capture]:
+        """Return what the exchanges under way gave so far."""
+        return [connection.capture for connection in self._busy if connection.capture is not None]
+
     @property
     def idle_connections(self) -> int:
         """Connections that wait for a request."""
@@ -196,10 +200,10 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         listener: Callable[[], None] | None = None,
     ) -> tuple[Capture, Connection | None]:
         """Send a request, once more if its connection had died in idleness, and wait for what `wait` waits for."""
-        capture = Capture(send_ns=self._clock.now_ns())
+        capture = Capture(send_ns=self._clock.now_ns(), request_bytes=len(request.body))
         connection = await self._attempt(request, capture, wait, listener, fresh=False)
         if capture.died_idle:
-            capture = Capture(send_ns=capture.send_ns, resent=True)
+            capture = Capture(send_ns=capture.send_ns, request_bytes=len(request.body), resent=True)
             connection = await self._attempt(request, capture, wait, listener, fresh=True)
         if not capture.close_ns:
             capture.close_ns = self._clock.now_ns()
