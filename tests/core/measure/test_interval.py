@@ -81,16 +81,53 @@ def test_in_an_open_loop_arrivals_are_given_and_equal_requests_bring_equal_rates
     assert low == pytest.approx(high) == pytest.approx(200 * 32 / span_s(measurement))
 
 
+def test_where_answers_take_as_long_as_their_tokens_the_rate_does_not_vary():
+    records = [
+        sample_record(f"r{number}", send_s=number, ttft_s=0.1, gap_s=0.1, chunks=tokens, usage_input=10 * tokens)
+        for number in range(40)
+        for tokens in [1 + number % 5]
+    ]
+    measurement = sample_measurement(records)
+    found = intervals_of(measurement, "a-c1").bootstrap["throughput_tok_s"]
+    assert found["total"] == pytest.approx((1320 / span_s(measurement),) * 2)
+    assert found["output"] == pytest.approx((120 / span_s(measurement),) * 2)
+
+
+@pytest.mark.parametrize(("field", "part", "whole"), [("usage_input", "total", 10_320), ("usage_output", "output", 10_288)])
+def test_a_session_that_holds_nearly_all_tokens_may_be_drawn_never_or_several_times(field, part, whole):
+    records = [sample_record(f"r{number}", send_s=number, usage_input=0) for number in range(10)]
+    measurement = sample_measurement([replace(records[0], **{field: 10_000}), *records[1:]], load=Load(rate=1.0))
+    rates = intervals_of(measurement, "a-r1").bootstrap["throughput_tok_s"]
+    low, high = (end * span_s(measurement) / whole for end in rates[part])
+    assert low < 0.1
+    assert 2.5 < high < 5
+    if field == "usage_input":
+        assert rates["output"] == pytest.approx((320 / span_s(measurement),) * 2), "all hold as much of it"
+
+
+def test_a_time_of_zero_has_no_interval_of_its_speed():
+    found = intervals_of(sample_measurement([sample_record(f"r{n}", send_s=n, chunks=1, chunk_tokens=5) for n in range(40)]), "a-c1")
+    assert found.percentiles["tpot_s"]["p50"] == (0.0, 0.0)
+    assert found.percentiles["speed_tok_s_user"]["p50"] is None
+    assert found.bootstrap["speed_tok_s_user"]["p50"] is None
+
+
 def test_without_gpus_there_is_no_rate_per_gpu():
     assert "throughput_tok_s_gpu" not in intervals_of(point(gpus=None), "a-c1").bootstrap
 
 
-def test_without_usage_there_is_no_interval_of_rates():
+@pytest.mark.parametrize("field", ["usage_input", "usage_output"])
+def test_without_usage_there_is_no_interval_of_rates(field):
     measurement = point()
-    records = (replace(measurement.records[0], usage_output=None), *measurement.records[1:])
+    records = (replace(measurement.records[0], **{field: None}), *measurement.records[1:])
     found = intervals_of(sample_measurement(records), "a-c1").bootstrap
     assert found["throughput_tok_s"] == {"total": None, "output": None}
     assert found["ttft_s"]["p50"] is not None
+
+
+def test_without_any_output_there_is_no_interval_of_rates():
+    records = [sample_record(f"r{number}", send_s=number, chunks=0, usage_output=1) for number in range(9)]
+    assert intervals_of(sample_measurement(records), "a-c1").bootstrap["throughput_tok_s"] == {"total": None, "output": None}
 
 
 @pytest.mark.parametrize(("sessions", "resamples"), [(4, 0), (5, 1000)])

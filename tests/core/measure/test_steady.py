@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ixbench.measure.steady import Window, in_flight_means, sending_window, steady_window, token_times
+from ixbench.measure.steady import Window, in_flight_means, output_served, sending_window, steady_window, token_times
 from ixbench.model.point import Load
 from ixbench.model.record import Chunks
 from ixbench.testing.records import sample_measurement, sample_record
@@ -29,6 +29,34 @@ def test_the_ramp_ends_when_the_load_was_kept_for_a_median_latency():
     assert window.start_ns == 3 * S + 820 * MS, "the fourth lane begins after 3 s, and one latency passes"
     assert window.end_ns == round((3 + 19 * 0.821) * S), "the last send"
     assert window.seconds == pytest.approx(19 * 0.821 - 0.82)
+
+
+def one_after_another(*lengths_s, starts_s):
+    """Return what a single lane sends: answers of one chunk that take so long."""
+    return [
+        sample_record(f"r{position}", send_s=start, ttft_s=length, chunks=1)
+        for position, (start, length) in enumerate(zip(starts_s, lengths_s, strict=True))
+    ]
+
+
+def test_the_latency_that_passes_is_the_median():
+    records = one_after_another(1, 1, 1, 3, 3, starts_s=(0, 1, 2, 3, 6))
+    assert steady_window(sample_measurement(records)) == Window(start_ns=S, end_ns=6 * S)
+
+
+@pytest.mark.parametrize(("first_s", "start_s"), [(0.95, 1), (0.94, 2)])
+def test_kept_is_95_in_a_hundred_of_the_time(first_s, start_s):
+    records = one_after_another(first_s, 1, 1, 1, 1, starts_s=(0, 1, 2, 3, 4))
+    assert steady_window(sample_measurement(records)).start_ns == start_s * S
+
+
+def test_the_ramp_does_not_end_before_the_last_lane_begins():
+    measurement = sample_measurement(lanes(2, 20, ramp_s=0.01), load=Load(concurrency=2))
+    assert steady_window(measurement).start_ns == 830 * MS
+
+
+def test_a_ramp_that_ends_with_the_last_send_leaves_nothing():
+    assert steady_window(sample_measurement(one_after_another(1, 1, starts_s=(0, 1)))) is None
 
 
 def test_a_load_that_is_reached_for_a_moment_only_is_not_steady():
@@ -55,6 +83,11 @@ def test_an_open_loop_reaches_its_own_mean():
     records = [sample_record(f"r{i}", send_s=i / 10) for i in range(200)]
     window = steady_window(sample_measurement(records, load=Load(rate=10.0)))
     assert window == Window(start_ns=800 * MS, end_ns=19_900 * MS), "with the ninth request, where the mean is 8.05"
+
+
+def test_an_open_loop_need_only_come_to_its_mean():
+    records = one_after_another(*[1] * 9, starts_s=range(9))
+    assert steady_window(sample_measurement(records, load=Load(rate=1.0))) == Window(start_ns=0, end_ns=8 * S)
 
 
 def test_warm_up_and_drain_belong_to_no_window():
@@ -97,6 +130,16 @@ def test_chunks_hold_what_the_server_counted_in_them_else_equal_shares():
     assert outputs(stamps) == [6, 2]
     assert outputs([(ns, kind, None) for ns, kind, _ in stamps]) == pytest.approx([8 / 3, 16 / 3])
     assert outputs([stamps[0], *((ns, kind, None) for ns, kind, _ in stamps[1:])]) == pytest.approx([8 / 3, 16 / 3])
+    assert outputs([(0, "text", 1), (100 * MS, "text", 0)]) == [8, 0], "none is a count too"
+    assert outputs([(0, "text", 0), (100 * MS, "text", 0)]) == [4, 4], "unless it is all that was counted"
+
+
+def test_output_is_served_from_the_send_on():
+    records = [sample_record("a", ttft_s=0.5, gap_s=0.5, chunks=4), sample_record("b", send_s=1.0, ttft_s=0.0, chunks=1)]
+    measurement = sample_measurement([*records, sample_record("empty", chunks=0, usage_output=7)])
+    assert output_served(measurement, np.array([0, 1000, 2000, 3000]) * MS).tolist() == [2, 3, 0], "an instant answer comes after its send"
+    assert output_served(measurement, np.array([500, 1500]) * MS).tolist() == [3]
+    assert output_served(sample_measurement([sample_record(usage_output=None)]), np.array([0, S])) is None
 
 
 def test_what_was_not_counted_is_not_known():
