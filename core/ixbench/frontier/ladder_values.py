@@ -169,8 +169,8 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LadderContent:
-    """What ladder.json holds."""
+class LadderFacts:
+    """What a ladder and ladder.json both hold."""
 
     title: str
     evidence: Evidence
@@ -185,14 +185,10 @@ class LadderContent:
     """Curves that the scope removed."""
     left_out: LeftOut
     tier: str | None
-    """Label of the tier behind `usd_per_mtok`; null = no price is known."""
+    """Label of the tier behind `usd_per_mtok`; None, and null in JSON, where no price is known."""
     book: str | None
     """Id of the price book."""
-    primary: float
-    """The rung of the headline and of the cost table in tok/s/user, whether or not it is among `rungs`."""
     rungs: tuple[LadderRung, ...]
-    curves: tuple[CurveContent, ...]
-    """The curves in scope, in the order of their first points."""
     peak: Peak | None
     """Like the figures below over all usable points, whatever the scope."""
     configs: int
@@ -212,46 +208,23 @@ class LadderContent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
+class LadderContent(LadderFacts):
+    """What ladder.json holds."""
+
+    primary: float
+    """The rung of the headline and of the cost table in tok/s/user, whether or not it is among `rungs`."""
+    curves: tuple[CurveContent, ...]
+    """The curves in scope, in the order of their first points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder(LadderFacts):
     """Everything that the ladder's reports print."""
 
-    title: str
-    evidence: Evidence
-    """"simulated" as soon as one point is."""
-    axis: str
-    """Percentile of TPOT behind the speed axis."""
-    interpolation: Interpolation
-    range: RangePolicy
-    policy: SelectionPolicy
-    scope: str | tuple[str, ...]
-    excluded: int
-    """Curves that the scope removed."""
-    left_out: LeftOut
-    tier: str | None
-    """Label of the tier behind `usd_per_mtok`; None = no price is known."""
-    book: str | None
-    """Id of the price book."""
-    rungs: tuple[LadderRung, ...]
     primary: LadderRung
     """The rung of the headline and of the cost table, whether or not it is among `rungs`."""
     curves: tuple[LadderCurve, ...]
     """The curves in scope, in the order of their first points."""
-    peak: Peak | None
-    """Like the figures below over all usable points, whatever the scope."""
-    configs: int
-    """Number of operating points, repeats not counted."""
-    repeats: int
-    """How often each point was to be measured, of several runs the most."""
-    engines: tuple[str, ...]
-    precisions: tuple[str, ...]
-    dates: tuple[str, ...]
-    """ISO dates of the points' runs, rising."""
-    best_ttft: BestLatency | None
-    best_tpot: BestLatency | None
-    notes: tuple[str, ...]
-    """What the reader must know, one sentence each."""
-    mismatches: tuple[str, ...]
-    """Differences that were let pass on demand; empty on an honest ladder."""
 
     @property
     def rates_known(self) -> bool:
@@ -260,8 +233,8 @@ class Ladder:
 
     def content(self) -> LadderContent:
         """Return what ladder.json holds."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        return LadderContent(**own | {"primary": self.primary.target, "curves": tuple(curve.content() for curve in self.curves)})
+        shared = {field.name: getattr(self, field.name) for field in fields(LadderFacts)}
+        return LadderContent(**shared, primary=self.primary.target, curves=tuple(curve.content() for curve in self.curves))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of ladder.json, in full precision."""

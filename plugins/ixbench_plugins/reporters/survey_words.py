@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import format_rate
+from ixbench.api.report import counted, format_rate
 from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE
 from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ixbench.api.report import ReportSettings, RunView
     from ixbench_plugins.reporters.history.content import Step
     from ixbench_plugins.reporters.leaderboard.content import Reading
     from ixbench_plugins.reporters.page.picture import Style
+    from ixbench_plugins.reporters.survey_content import Surveyed
 
 NOTHING = "No run has a point."
 NOTES = {"imported": IMPORTED_NOTE, "simulated": SIMULATED_NOTE}
@@ -28,6 +32,24 @@ def marks_of(style: Style) -> tuple[str, ...]:
 def miss(status: str) -> str:
     """Return why a rung has no value."""
     return _MISSES.get(status, status)
+
+
+def asked_otherwise(runs: Iterable[RunView], settings: ReportSettings) -> Iterator[str]:
+    """Yield how many of the runs asked to be read in another way."""
+    by_id = {run.id: run for run in runs}
+    others = sum((run.report.primary, run.report.axis) != (settings.primary, settings.axis) for run in by_id.values())
+    if others:
+        yield f"{counted(others, 'run')} asked for another rung or axis; all are read as the newest run asks, or as --set says."
+
+
+def how_read(part: Surveyed) -> list[str]:
+    """Return what its rates are and how they are read."""
+    scope = part.scope if isinstance(part.scope, str) else ", ".join(part.scope)
+    speed = f"at {part.rung:g} tok/s/user, which is 1 / the {part.axis} of TPOT"
+    return [
+        f"tok/s/GPU: all tokens, input with cached input plus output, per second and GPU, {speed}.",
+        f"Read by {part.interpolation}, {part.range}, {part.policy}; scope {scope}.",
+    ]
 
 
 def rate(read: Step | Reading) -> str:

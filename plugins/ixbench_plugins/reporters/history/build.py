@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import SettingChange, changed_settings, told_apart
 from ixbench_plugins.reporters.history.content import History, Series, Step, Track
 from ixbench_plugins.reporters.lots import ladder_of, lots_of, model_names, parts_of, sku_names, work_names
+from ixbench_plugins.reporters.survey_content import at_one_rung, read_as
+from ixbench_plugins.reporters.survey_words import asked_otherwise
 from ixbench_plugins.reporters.unread import made_with, unread_of
 
 if TYPE_CHECKING:
@@ -43,9 +45,7 @@ def history_of(runs: Sequence[RunView], options: HistoryOptions) -> History:
 
 def _track(lot: Lot, model: str, sku: str, work: str) -> Track:
     settings = lot.settings
-    # One price for all, so that the cheapest curve is the fastest; without any no run is refused.
-    policy = "max_throughput" if settings.policy == "min_cost" else settings.policy
-    reading = replace(settings, rungs=(settings.primary,), policy=policy)
+    reading = at_one_rung(settings)
     engines: dict[str, list[Member]] = {}
     for member in lot.members:
         if member.date:
@@ -56,12 +56,7 @@ def _track(lot: Lot, model: str, sku: str, work: str) -> Track:
         sku=sku,
         work=work,
         style=lot.style,
-        rung=settings.primary,
-        axis=settings.axis,
-        interpolation=settings.interpolation,
-        range=settings.range,
-        policy=settings.policy,
-        scope=settings.scope,
+        **read_as(settings),
         series=tuple(series for series in made if series.steps),
         undated=sum(not member.date and member.point.usable for member in lot.members),
         notes=tuple(_notes(lot, settings)),
@@ -134,8 +129,4 @@ def _told_apart(before: Ladder, now: Ladder) -> bool | None:
 
 
 def _notes(lot: Lot, settings: ReportSettings) -> Iterator[str]:
-    runs = {member.run.id: member.run for member in lot.members}
-    others = sum((run.report.primary, run.report.axis) != (settings.primary, settings.axis) for run in runs.values())
-    if others:
-        noun = "run" if others == 1 else "runs"
-        yield f"{others} {noun} asked for another rung or axis; all are read as the newest run asks, or as --set says."
+    yield from asked_otherwise((member.run for member in lot.members), settings)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ixbench.api.report import Interpolation, SettingChange  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema
-from ixbench_plugins.reporters.page.picture import Style  # noqa: TC001 - as above
+from ixbench.api.report import SettingChange  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema
+from ixbench_plugins.reporters.survey_content import Surveyed
 from ixbench_plugins.reporters.unread import Unread  # noqa: TC001 - as above
 
 
@@ -57,25 +57,14 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
-    """One model on one SKU doing one kind of work. Measured, imported and simulated numbers never share one."""
+class Track(Surveyed):
+    """One model on one SKU doing it."""
 
     model: str
     sku: str
-    work: str
-    style: Style
-    rung: float
-    """Target speed in tok/s/user."""
-    axis: str
-    """Percentile of TPOT behind it."""
-    interpolation: Interpolation
-    range: str
-    policy: str
-    scope: str | tuple[str, ...]
     series: tuple[Series, ...]
     undated: int
     """Usable points without a date: they have no place here."""
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

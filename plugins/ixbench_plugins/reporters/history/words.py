@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import counted, format_change, format_rate
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Table
-from ixbench_plugins.reporters.survey_words import marks_of, miss, rate
+from ixbench_plugins.reporters.survey_words import how_read, marks_of, miss, rate
 from ixbench_plugins.reporters.text import MISSING
 
 if TYPE_CHECKING:
@@ -107,12 +107,9 @@ def _row(step: Step, *, first: bool) -> tuple[str, ...]:
 
 def reading_notes(track: Track) -> list[str]:
     """Return how to read a track."""
-    scope = track.scope if isinstance(track.scope, str) else ", ".join(track.scope)
-    speed = f"at {track.rung:g} tok/s/user, which is 1 / the {track.axis} of TPOT"
     undated = [f"{counted(track.undated, 'point')} without a date: no place here."] if track.undated else []
     return [
-        f"tok/s/GPU: all tokens, input with cached input plus output, per second and GPU, {speed}.",
-        f"Read by {track.interpolation}, {track.range}, {track.policy}; scope {scope}.",
+        *how_read(track),
         "Each run is read by itself, from the engine's best curve there.",
         "Changes are against the engine's run before. Single runs are never told apart: [run] repeats gives them intervals.",
         *undated,

@@ -7,9 +7,12 @@ from datetime import date, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ixbench.api.report import counted
 from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Entry, Leaderboard, Reading
 from ixbench_plugins.reporters.leaderboard.prices import Prices, prices_of
 from ixbench_plugins.reporters.lots import ladder_of, lots_of, model_names, newest_date, sku_names, work_names
+from ixbench_plugins.reporters.survey_content import at_one_rung, read_as
+from ixbench_plugins.reporters.survey_words import asked_otherwise
 from ixbench_plugins.reporters.unread import made_with, unread_of, versions_of
 
 if TYPE_CHECKING:
@@ -70,22 +73,16 @@ def _boards(lots: Sequence[Lot], dates: _Dates, prices: Prices) -> Iterator[Boar
         mine = list(group)
         newest = max(mine, key=lambda lot: max((member.run.started, member.run.id) for member in lot.members))
         settings = newest.settings
-        # Within a SKU there is one price, so the cheapest curve is the fastest one; across SKUs the ranks tell.
-        policy = "max_throughput" if settings.policy == "min_cost" else settings.policy
         names = _Names(models=model_names(mine), skus=skus)
-        reading = replace(settings, rungs=(settings.primary,), policy=policy)
+        # Across SKUs, whose prices differ, the ranks tell.
+        reading = at_one_rung(settings)
         rows = [_row(lot, names, dates, reading, prices.quotes(lot.hardware)) for lot in mine]
         entries = [entry for row in rows for entry in row.entries]
         points = [member.point for lot in mine for member in lot.members]
         yield Board(
             work=works[work],
             style=style,
-            rung=settings.primary,
-            axis=settings.axis,
-            interpolation=settings.interpolation,
-            range=settings.range,
-            policy=settings.policy,
-            scope=settings.scope,
+            **read_as(settings),
             models=tuple(dict.fromkeys(row.cell.model for row in rows)),
             skus=tuple(sorted({row.cell.sku for row in rows})),
             cells=tuple(row.cell for row in rows),
@@ -189,23 +186,20 @@ def _ranks(entries: Sequence[Entry], key: Callable[[Entry], float | None]) -> li
 
 
 def _board_notes(lots: Sequence[Lot], settings: ReportSettings) -> Iterator[str]:
-    runs = {member.run.id: member.run for lot in lots for member in lot.members}
-    others = sum((run.report.primary, run.report.axis) != (settings.primary, settings.axis) for run in runs.values())
-    if others:
-        yield f"{_count(others, 'run')} asked for another rung or axis; all are read as the newest run asks, or as --set says."
+    yield from asked_otherwise((member.run for lot in lots for member in lot.members), settings)
     undated = sum(not member.date and member.point.usable for lot in lots for member in lot.members)
     if undated:
-        yield f"{_count(undated, 'point')} without a date: counted, but where they stand no change can be told."
+        yield f"{counted(undated, 'point')} without a date: counted, but where they stand no change can be told."
     without = sum(member.point.identity.gpus is None and member.point.usable for lot in lots for member in lot.members)
     if without:
-        yield f"{_count(without, 'point')} without a number of GPUs: no rate per GPU is known."
+        yield f"{counted(without, 'point')} without a number of GPUs: no rate per GPU is known."
 
 
 def _notes(runs: Sequence[RunView], lots: Sequence[Lot], prices: Prices) -> Iterator[str]:
     if prices.book is None:
         yield "No run has a price, so there are no costs and nothing is ranked by them."
     if prices.other_books:
-        yield f"{_count(prices.other_books, 'run')} made at prices of another book; all costs here are at book {prices.book}."
+        yield f"{counted(prices.other_books, 'run')} made at prices of another book; all costs here are at book {prices.book}."
     if prices.disputed:
         yield f"Runs say different prices for {', '.join(prices.disputed)}, so these have no cost here."
     unpriced = sorted({lot.hardware.upper() for lot in lots if lot.hardware is not None and not prices.quotes(lot.hardware)})
@@ -215,8 +209,4 @@ def _notes(runs: Sequence[RunView], lots: Sequence[Lot], prices: Prices) -> Iter
         yield f"Measured by several versions of ixbench: {', '.join(versions)}."
     unfinished = [run.id for run in runs if run.missing]
     if unfinished:
-        yield f"{_count(len(unfinished), 'run')} not finished: their points count as far as they are there."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        yield f"{counted(len(unfinished), 'run')} not finished: their points count as far as they are there."

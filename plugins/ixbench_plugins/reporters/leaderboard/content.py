@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ixbench.api.report import Interpolation  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema
-from ixbench_plugins.reporters.page.picture import Style  # noqa: TC001 - as above
-from ixbench_plugins.reporters.unread import Unread  # noqa: TC001 - as above
+from ixbench_plugins.reporters.survey_content import Surveyed
+from ixbench_plugins.reporters.unread import Unread  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,19 +81,9 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
-    """All models and SKUs under one kind of work. Measured, imported and simulated numbers never share one."""
+class Board(Surveyed):
+    """All models and SKUs doing it."""
 
-    work: str
-    style: Style
-    rung: float
-    """Target speed in tok/s/user."""
-    axis: str
-    """Percentile of TPOT behind it."""
-    interpolation: Interpolation
-    range: str
-    policy: str
-    scope: str | tuple[str, ...]
     models: tuple[str, ...]
     skus: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -105,7 +94,6 @@ class Board:
     """Usable points that count by their date."""
     left_out: int
     """Invalid and failed points among them, which never count."""
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import counted, format_change, format_rate, format_usd
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Table
-from ixbench_plugins.reporters.survey_words import marks_of, miss, rate
+from ixbench_plugins.reporters.survey_words import how_read, marks_of, miss, rate
 from ixbench_plugins.reporters.text import MISSING
 
 if TYPE_CHECKING:
@@ -172,12 +172,9 @@ def _table(caption: str, rows: Sequence[tuple[int | None, Entry]]) -> Table:
 
 def reading_notes(board: Board) -> list[str]:
     """Return how to read a board."""
-    scope = board.scope if isinstance(board.scope, str) else ", ".join(board.scope)
     left = f"; {board.left_out} invalid or failed left out" if board.left_out else ""
-    speed = f"at {board.rung:g} tok/s/user, which is 1 / the {board.axis} of TPOT"
     return [
-        f"tok/s/GPU: all tokens, input with cached input plus output, per second and GPU, {speed}.",
-        f"Read by {board.interpolation}, {board.range}, {board.policy}; scope {scope}.",
+        *how_read(board),
         "Of each curve only its latest date counts. A cell is won by the engine with the best curve there.",
         f"{counted(board.points, 'point')} counted{left}.",
         *board.notes,

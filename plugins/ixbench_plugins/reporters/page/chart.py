@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import format_rate
+from ixbench.api.report import counted, format_rate
 from ixbench_plugins.reporters.page.picture import point_words
 from ixbench_plugins.reporters.page.scale import Scale, tick_label
 from ixbench_plugins.reporters.page.shapes import CROSS, core, number, shape
@@ -402,7 +402,7 @@ def legend(picture: Picture) -> list[LegendEntry]:
 
 def _curve_words(curve: PictureCurve, picture: Picture) -> str:
     frontier = f", {curve.knots} on its frontier" if picture.per_gpu else ""
-    return f"{_count(curve.points, 'point')}{frontier}{'' if curve.in_scope else ', out of scope'}"
+    return f"{counted(curve.points, 'point')}{frontier}{'' if curve.in_scope else ', out of scope'}"
 
 
 def _policy(picture: Picture) -> str:
@@ -412,7 +412,3 @@ def _policy(picture: Picture) -> str:
         "priority": "the curve that the policy priority takes at each speed",
     }
     return words[picture.ladder.policy]
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
