@@ -12,11 +12,12 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import anyio
 import httpx
 
+from ixbench.campaign.accuracy import read_questions
 from ixbench.campaign.overrides import parse_override
 from ixbench.campaign.read import read_campaign
 from ixbench.host.contracts.engine import StreamQuirks
@@ -25,7 +26,9 @@ from ixbench.launch.completion import answer_text
 from ixbench.launch.control import read_models
 from ixbench.launch.diagnose import diagnose
 from ixbench.launch.log import Unread, clean_lines, numbered_lines
+from ixbench.measure.accuracy import JudgedAnswer, is_right
 from ixbench.measure.exposition import WindowFold, read_exposition
+from ixbench.model.accuracy import Match
 from ixbench.model.errors import InputError, IxbenchError
 from ixbench.model.help_text import declared_flags
 from ixbench.model.printable import printable, printable_lines
@@ -40,11 +43,13 @@ from ixbench.replay.wire.errors import WireError
 from ixbench.replay.wire.framing import HeadReader
 from ixbench.report.foreign import import_report, read_foreign, view_of
 from ixbench.report.load import load_run
+from ixbench.store.accuracy import AnswerWriter, read_gate_record
 from ixbench.store.folder import RunReader
 from ixbench.store.launches import read_launch
 from ixbench.store.lines import record_line
 from ixbench.store.names import is_plain_name
 from ixbench.testing.folders import write_sample_run
+from ixbench.testing.runs import sample_accuracy
 from ixbench_plugins.agentx.faults import FaultList, TooManyFaultsError
 from ixbench_plugins.agentx.stats import statistics
 from ixbench_plugins.agentx.tree import make_tree
@@ -168,6 +173,16 @@ def prompts(data: bytes) -> None:
         read_corpus(file(data, "prompts.jsonl"))
     except InputError as error:
         told(error)
+
+
+def questions(data: bytes) -> None:
+    """A file of questions for an accuracy gate, and any text as an answer to them. The first byte says how answers are judged."""
+    match = get_args(Match)[(data[0] if data else 0) % len(get_args(Match))]
+    found, faults = read_questions(data[1:], "gate.jsonl", match)
+    told(InputError(faults))
+    assert bool(found) or bool(faults)
+    for question in found:
+        is_right(match, question.answer, data.decode("utf-8", "replace"))
 
 
 def stream(data: bytes) -> None:
@@ -299,7 +314,10 @@ def gpu_tools(data: bytes) -> None:
     nvidia.read_processes(text, nvidia.read_memory(text) or ())
 
 
-FILES = ("point.json", "requests.jsonl", "chunks.bin", "samples.jsonl", "run.json", "launch.json", "replicas.jsonl")
+FILES = (
+    *("point.json", "requests.jsonl", "chunks.bin", "samples.jsonl", "run.json", "launch.json", "accuracy.json", "answers.jsonl"),
+    "replicas.jsonl",
+)
 POINT, LAUNCH = "vllm-c1", "vllm"
 
 
@@ -309,12 +327,17 @@ def good_run() -> Path:
     run = write_sample_run(folder(), host(), requests=8, chunks=2)
     (run / "launches" / LAUNCH).mkdir(parents=True)
     (run / "launches" / LAUNCH / "launch.json").write_text('{"id": "vllm", "processes": []}')
+    with AnswerWriter(run / "launches" / LAUNCH, Redactor()) as writer:
+        writer.answer(JudgedAnswer(line=1, right=False, expected="42", got=None, failure="transport", error_text="no connection"))
+        writer.seal(sample_accuracy(asked=1, right=0, failed={"transport": 1}))
     return run
 
 
 def place(run: Path, name: str) -> Path:
     """Return where a file of a run lies."""
-    return {"run.json": run / name, "launch.json": run / "launches" / LAUNCH / name}.get(name, run / "points" / POINT / name)
+    if name in {"launch.json", "accuracy.json", "answers.jsonl"}:
+        return run / "launches" / LAUNCH / name
+    return run / name if name == "run.json" else run / "points" / POINT / name
 
 
 @cache
@@ -334,7 +357,8 @@ def run_folder(data: bytes) -> None:
         with contextlib.suppress(InputError):
             load_run(run)
         reader = RunReader(run)
-        for read in (reader.samples, reader.replicas, reader.result, lambda _: read_launch(reader, LAUNCH)):
+        launches = (lambda _: read_launch(reader, LAUNCH), lambda _: read_gate_record(reader, LAUNCH))
+        for read in (reader.samples, reader.replicas, reader.result, *launches):
             with contextlib.suppress(InputError):
                 read(POINT)
         with contextlib.suppress(InputError):
@@ -392,6 +416,9 @@ rungs = [30, 50]
 use = ["console", "ladder"]
 [prices]
 tiers = { "Retail" = 2.90 }
+"""
+QUESTIONS = b"""{"question": "6 * 7?", "answer": "so #### 1,042.5"}
+{"messages": [{"role": "user", "content": "a"}], "answer": "-1"}
 """
 STREAM = b"""\x20data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"a"}}]}
 
@@ -481,6 +508,7 @@ TARGETS: dict[str, Target] = {
     "mooncake": Target(read=mooncake, known=MOONCAKE),
     "azure": Target(read=azure, known=(b"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n",)),
     "prompts": Target(read=prompts, known=(b'{"text": "hello"}\n{"messages": [{"role": "user", "content": "hi"}]}\n',)),
+    "questions": Target(read=questions, known=tuple(bytes([number]) + QUESTIONS for number in range(len(get_args(Match))))),
     "stream": Target(read=stream, known=(STREAM, STREAM.replace(b"\n", b"\r\n"))),
     "http": Target(
         read=http,

@@ -96,6 +96,7 @@ def _text(runs: Sequence[RunView], width: int) -> str:
         say(*reading(ladder, runs))
     say(*definitions("ttft_s", "tpot_s", "throughput_tok_s"))
     if gated:
+        say("right: share of the questions of its accuracy gate that the point's launch answered right.")
         say(*accuracy_sentences(row.point for row in rows))
     if any(row.is_thin(metric, "p50") for row in rows for metric in ("ttft_s", "tpot_s")):
         say(THIN_NOTE)
