@@ -54,6 +54,11 @@ def test_a_line_between_two_readings():
     assert integrate([(0, 220), (10, 420)], 2.5, 7.5) == 1600
 
 
+def test_readings_outside_the_window_change_nothing():
+    inside = [(2, 100), (4, 300), (8, 100)]
+    assert integrate(inside, 2, 8) == integrate([(-5, 9000), (1, 9000), *inside, (9, 9000), (20, 9000)], 2, 8) == 1200
+
+
 def test_what_was_not_read_is_skipped_and_not_taken_for_zero():
     assert integrate([(0, 100), (1, math.nan), (2, 100)], 0, 2) == 200
 
@@ -128,8 +133,30 @@ def test_a_gap_of_more_than_three_seconds_in_the_window():
     assert codes(measured({0: steady(100), 1: [(0, 1), (1.5, 1), (4, 1), (7, 1), (8, 1), (60, 1)]})) == [], "later ones do not matter"
 
 
+def test_gaps_that_end_or_begin_with_the_window_do_not_matter():
+    assert codes(measured({0: steady(100), 1: [(-60, 1), (2, 1), (5, 1), (8, 1), (60, 1)]})) == []
+
+
 def test_one_reading_is_too_few():
-    assert codes(measured({0: steady(100), 1: [(5, 100)]})) == ["power_too_few_samples", "power_window_not_covered"]
+    energy = measured({0: steady(100), 1: [(5, 100)]})
+    assert codes(energy) == ["power_too_few_samples", "power_window_not_covered"]
+    assert "1 time of GPU 1, at least 2" in energy.reasons[0].text
+
+
+def test_two_readings_are_enough():
+    assert codes(measured({0: [(2, 100), (5, 100)]}, gpus=1, window=(2, 5))) == []
+
+
+def test_power_that_is_missing_at_both_ends_alike_is_told_of_the_beginning():
+    (reason,) = measured({0: steady(100, first=3, last=7)}, gpus=1).reasons
+    assert reason.text == "the power of some GPU begins 1.0 s after the beginning of the measured phase"
+    assert (reason.value, reason.limit) == (1.0, 0)
+
+
+def test_samples_that_name_no_gpu_are_left_out():
+    found = [*samples("power_w", {0: steady(100)}), Sample(ns=5 * S, source="amd", name="power_w", value=9000.0, labels={})]
+    energy = sample_measurement([], gpus=1, start_ns=2 * S, end_ns=8 * S, read_samples=lambda _: found).energy
+    assert (codes(energy), energy.joules) == ([], pytest.approx(600))
 
 
 def test_counters_that_tell_another_story():
@@ -138,6 +165,18 @@ def test_counters_that_tell_another_story():
     assert codes(energy) == ["power_counter_mismatch"]
     assert energy.counter_error_share == energy.reasons[0].value == pytest.approx(250 / 4250)
     assert codes(measured(power, {0: [(0, 0), (10, 1100)], 1: [(0, 0), (10, 3000)]})) == []
+
+
+def test_a_twentieth_of_what_the_counters_say_is_allowed():
+    energy = measured({0: [(0, 17.5), (3, 17.5), (6, 17.5)]}, {0: [(0, 0), (6, 100)]}, gpus=1, window=(0, 6))
+    assert (codes(energy), energy.counter_error_share) == ([], 0.05)
+
+
+def test_shares_are_of_the_counters_however_little_and_of_the_larger_where_they_went_back():
+    little = measured({0: steady(0.2)}, {0: [(2, 3), (8, 4)]}, gpus=1)
+    assert little.counter_error_share == pytest.approx(0.2)
+    back = measured({0: steady(100)}, {0: [(2, 1000), (8, 0)]}, gpus=1)
+    assert back.counter_error_share == pytest.approx(1.6)
 
 
 def test_counters_that_went_back_or_stand_still():

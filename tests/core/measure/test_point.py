@@ -78,8 +78,11 @@ def test_a_metric_that_raises_costs_itself_alone_where_somebody_is_told():
     assert told == [("broken_s", ZeroDivisionError)]
 
 
-def test_a_bad_record_stops_the_reading_whatever_its_phase_and_outcome():
-    bad = sample_record("bad", phase="warmup", failure="transport", close_ns=-1)
+@pytest.mark.parametrize(
+    "changes", [{"phase": "warmup", "failure": "transport"}, {"phase": "warmup"}, {"failure": "transport"}, {"cancelled": True}, {}]
+)
+def test_a_bad_record_stops_the_reading_whatever_its_phase_and_outcome(changes):
+    bad = sample_record("bad", **changes, close_ns=-1)
     with pytest.raises(BadRecordError, match="request bad"):
         measure(sample_measurement([sample_record("good"), bad]), [], failed=lambda *_: None)
 
@@ -123,6 +126,7 @@ def test_the_window_is_the_phase_as_noted_or_as_seen():
     assert window_s(sample_measurement(records, start_ns=0, end_ns=10_000 * MS)) == 10
     assert window_s(sample_measurement([], start_ns=0, end_ns=5_000 * MS)) == 5
     assert window_s(sample_measurement([])) is None
+    assert window_s(sample_measurement([], end_ns=5_000 * MS)) is None, "nobody knows when it began"
 
 
 def test_token_sums_of_successes():
@@ -134,6 +138,8 @@ def test_token_sums_of_successes():
 def test_sums_are_unknown_as_soon_as_one_answer_was_not_counted():
     sums = token_sums(sample_measurement([sample_record("a"), sample_record("b", usage_output=None, usage_asked=False)]))
     assert (sums.input, sums.output, sums.total, sums.computed) == (2000, None, None, None)
+    sums = token_sums(sample_measurement([sample_record("a"), sample_record("b", usage_input=None)]))
+    assert (sums.input, sums.output, sums.total, sums.computed) == (None, 64, None, None)
 
 
 def test_caching_is_unknown_where_no_answer_speaks_of_it():

@@ -51,6 +51,11 @@ def test_a_metric_that_is_undefined_in_one_replica_is_undefined():
     assert mean_metrics([{"ttft_s": {"p50": 1.0}}, {"ttft_s": None}]) == {"ttft_s": None}
 
 
+def test_a_number_that_a_replica_lacks_is_undefined():
+    assert mean_metrics([{"a": 1.0, "x": {"p50": 1.0}}, {"x": {}}]) == {"a": None, "x": {"p50": None}}
+    assert spread([{"a": None, "b": 1.0, "x": {"p50": 1.0}}, {"a": 1.0, "x": {}}]) == {}
+
+
 def test_the_spread_is_that_of_the_logarithms():
     replicas = [{"x": {"p50": math.exp(-0.1)}, "y": 1.0, "z": 0.0}, {"x": {"p50": math.exp(0.1)}, "y": 1.0, "z": 1.0}]
     assert spread(replicas) == {"x": {"p50": pytest.approx(0.1 * math.sqrt(2))}, "y": 0.0}
@@ -72,3 +77,6 @@ def test_the_worst_verdict_counts_and_says_in_how_many_replicas():
     assert found.status == "invalid"
     assert [reason.text for reason in found.reasons] == ["thin (in 1 of 4 replicas)", "errors (in 1 of 4 replicas)"]
     assert worst_verdict([good, good]) == Verdict(status="valid")
+    warned = Verdict(status="valid_with_warnings", reasons=(thin,))
+    assert worst_verdict([good, warned]).status == worst_verdict([warned, good]).status == "valid_with_warnings"
+    assert worst_verdict([warned]) == warned, "of one replica nothing is counted"

@@ -147,6 +147,19 @@ def test_a_reused_connection_was_ready_before_the_send():
     assert request_times(sample_record(conn_reused=True, conn_ns=-5)).connect == 0
 
 
+def test_records_are_looked_at_in_pieces_of_a_bounded_number_of_events(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_CHUNKS", 5)
+    records = [sample_record(f"r{row}", chunks=chunks) for row, chunks in enumerate((7, 2, 3, 1, 7, 0, 5))]
+    pieces = [[len(record.chunks) for record in piece] for piece in blocks._split(records)]
+    assert pieces == [[7], [2, 3], [1], [7], [0, 5]]
+    assert list(blocks._split([])) == [[]]
+
+
+def test_an_answer_without_gaps_has_no_longest():
+    (block,) = blocks.content_blocks([sample_record(chunks=1), sample_record(chunks=3, gap_s=0.5)])
+    assert block.longest_ns.tolist() == [-1, 500 * MS]
+
+
 def test_no_records_make_an_empty_table():
     table = request_table([])
     assert len(table.ttft) == len(table.icl) == 0

@@ -49,6 +49,20 @@ def test_a_broken_answer_counts_until_it_was_given_up():
     assert silence(answer("a", 1, 2, close_s=62)) is None
 
 
+def test_a_part_as_long_as_what_is_looked_beyond_is_none():
+    assert silence(answer("a", 1, 21), answer("b", 1, 6), beyond=15) is None
+    assert silence(answer("a", 1, 21), answer("b", 1, 6), beyond=14.9) == 15
+
+
+def test_a_long_gap_that_others_break_hides_no_shorter_one():
+    broken = [answer("a", 0, 30), *(answer(f"b{second}", second) for second in range(6, 30, 6))]
+    assert silence(*broken, answer("c", 40, 60)) == 20
+
+
+def test_the_longest_of_several_gaps_counts_wherever_it_stands():
+    assert silence(answer("a", 1, 11, 19, 49, 60)) == 30
+
+
 @pytest.mark.parametrize("records", [(), (sample_record("e", chunks=0),)])
 def test_nothing_is_no_silence(records):
     assert silence(*records) is None

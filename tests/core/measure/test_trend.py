@@ -41,6 +41,25 @@ def test_a_step_is_no_scatter_that_excuses_it():
     assert (found.error, found.certain) == (0, True)
 
 
+def test_a_step_may_be_two_slices_from_the_end():
+    assert trend(np.array([*[10.0] * 8, 6.0, 6.0])).error == 0
+
+
+def test_the_error_around_a_step_is_that_of_two_levels_and_their_place():
+    found = trend(np.array([6.1, 5.9, *[10.1, 9.9] * 4]))
+    assert found.error == pytest.approx(t_quantile(7, LEVEL) * np.sqrt(10 * 0.01 / 7 / 82.5) * 10 / 9.2)
+
+
+@pytest.mark.parametrize(("values", "fits"), [([1.0] * 3 + [2.0] * 3, True), ([1.0] * 3 + [2.0] * 2, False)])
+def test_a_step_is_looked_for_among_six_slices_or_more(values, fits):
+    assert (trend(np.array(values)).error == 0) is fits
+
+
+def test_the_rounding_of_large_numbers_is_no_scatter_and_a_little_scatter_is_no_rounding():
+    assert trend(1e9 * np.array([0.8, 0.9, 1.0, 1.1, 1.2])).error == 0
+    assert trend(100 + 1e-5 * np.array([0.0, 1.0, -1.0, 1.0, 0.0])).error > 0
+
+
 def test_one_slice_that_differs_may_be_chance():
     assert not trend(np.array([6.0, *[10.0] * 9])).certain
 
