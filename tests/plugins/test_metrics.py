@@ -129,6 +129,12 @@ def test_measured_energy_is_that_of_all_gpus_for_each_class_of_tokens():
     assert set(metrics["provisioned_joules_per_token"].values()) == {None}, "no book provisions this machine"
 
 
+def test_a_phase_without_length_has_no_power():
+    metrics = measure(ten(gpus=1, start_ns=10**9, end_ns=10**9, read_samples=powered(1, 500)), METRICS)
+    assert metrics["power_w_gpu"] is None
+    assert set(metrics["joules_per_token"].values()) == {None}
+
+
 def test_energy_that_is_not_valid_gives_no_figure():
     metrics = measure(ten(start_ns=0, end_ns=2 * 10**9, read_samples=powered(7, 500)), METRICS)
     assert metrics["power_w_gpu"] is None
@@ -203,10 +209,20 @@ def test_a_task_is_a_tree_that_ended_and_whose_requests_all_succeeded():
     assert tasks()["tasks_completed"] == 2
 
 
-def test_a_task_that_was_not_counted_has_no_tokens_but_a_time():
-    records = [sample_record("a", usage_output=None, usage_asked=False), sample_record("b")]
+@pytest.mark.parametrize("field", ["usage_input", "usage_output"])
+def test_a_task_that_was_not_counted_has_no_tokens_but_a_time(field):
+    records = [sample_record("a1", tree_id="a", **{field: None}), sample_record("a2", tree_id="a"), sample_record("b")]
     found = measure(sample_measurement(records), METRICS)
-    assert (found["task_tokens"]["n"], found["task_time_s"]["n"]) == (1, 2)
+    assert (found["task_tokens"]["n"], found["task_tokens"]["sum"], found["task_time_s"]["n"]) == (1, 1032, 2)
+
+
+def test_a_task_lasts_from_its_first_send_and_a_count_of_none_is_none():
+    records = [
+        sample_record("a1", tree_id="a", send_s=100, usage_input=0),
+        sample_record("a2", tree_id="a", send_s=105, usage_input=0, usage_output=0),
+    ]
+    found = measure(sample_measurement(records), METRICS)
+    assert (found["task_time_s"]["mean"], found["task_tokens"]["sum"]) == (5.82, 32)
 
 
 def test_main_agents_and_sub_agents_apart():
@@ -300,11 +316,36 @@ def counted(delta, maximum=(), **changes):
     return measure(ten(engine_window=window, **changes), METRICS)
 
 
+def test_a_prompt_that_was_not_counted_or_whose_blocks_were_not_has_no_share_in_them():
+    records = [
+        sample_record("a", usage_input=None, usage_cached=600, prompt_blocks=10),
+        sample_record("b", usage_cached=600, prompt_blocks=10, hit_blocks=4),
+    ]
+    found = measure(sample_measurement(records), METRICS)
+    assert found["cache_hit_share"]["theoretical"] == 0.4
+    assert (found["uncached_tokens"]["sum"], found["uncached_tokens"]["n"]) == (400, 1)
+
+
+def test_stamps_that_are_upper_bounds():
+    records = [
+        sample_record("a", bundled=8, ttft_upper_bound=True),
+        sample_record("b", bundled=4),
+        sample_record("empty", chunks=0, usage_output=1),
+    ]
+    found = measure(sample_measurement(records), METRICS)
+    assert (found["bundled_share"], found["ttft_bound_share"]) == (12 / 64, 1 / 2)
+
+
+def test_one_request_at_a_time_is_a_concurrency_of_exactly_one():
+    assert measure(sample_measurement([sample_record()]), METRICS)["concurrency_mean"] == 1
+
+
 def test_cache_hits_by_the_servers_own_counters():
     delta = {"prefix_cache_hits": 600.0, "prefix_cache_queries": 1000.0, "external_cache_hits": 100.0}
     shares = counted(delta)["cache_hit_share"]
     assert (shares["server"], shares["external"]) == (0.6, 0.1)
     assert counted({"prefix_cache_hits": 0.0, "prefix_cache_queries": 0.0})["cache_hit_share"]["server"] is None
+    assert counted({"prefix_cache_queries": 1000.0})["cache_hit_share"]["server"] is None
 
 
 def test_acceptance_is_that_of_the_window_else_what_the_engine_reports():

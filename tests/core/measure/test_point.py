@@ -43,6 +43,11 @@ def test_every_request_of_the_profile_has_one_outcome():
     assert (counts.empty_answers, counts.context_overflow) == (1, 1)
 
 
+def test_only_a_refusal_by_status_is_a_context_that_was_too_long():
+    broken = sample_record(failure="truncated", error_class="context_overflow")
+    assert accounting(sample_measurement([broken])).context_overflow == 0
+
+
 def test_cancelled_requests_are_neither_ok_nor_failed():
     assert failed_share(mixed()) == 3 / 5
     assert failed_share(sample_measurement([sample_record(cancelled=True)])) is None
