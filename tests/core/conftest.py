@@ -213,6 +213,12 @@ class House:
 
 
 @pytest.fixture(scope="session")
+def house_plugin():
+    """Return the plugin's class, for hosts that have more than the house, and for plugins that differ from it."""
+    return House
+
+
+@pytest.fixture(scope="session")
 def house():
     return Host.of({"house": House()})
 

@@ -206,7 +206,7 @@ def test_the_campaigns_runtime_is_the_launchs(plan_of):
     assert plan.launches[0].plan.runtime == "docker"
 
 
-def test_plugins_may_amend_launches(plan_of, house):
+def test_plugins_may_amend_launches(plan_of, house_plugin):
     from dataclasses import replace
 
     class Numactl:
@@ -215,34 +215,13 @@ def test_plugins_may_amend_launches(plan_of, house):
             server = plan.processes[-1]
             return replace(plan, processes=(replace(server, argv=("numactl", *server.argv)),)) if deployment.concurrency == 2 else None
 
-    host = Host.of({"house": _house_plugin(house), "numactl": Numactl()})
+    host = Host.of({"house": house_plugin(), "numactl": Numactl()})
     plan = plan_of(
         '[[deployment]]\nengine = "acme"\nconcurrency = [1, 2]\n[[deployment]]\nengine = "plain"\nurl = "http://h"\nconcurrency = 2',
         host=host,
     )
     assert [launch.plan.amended_by for launch in plan.launches] == [(), ("numactl",), ()], "a running server is not amended"
     assert plan.launches[1].plan.processes[-1].argv[0] == "numactl"
-
-
-def _house_plugin(house):
-    class Again:
-        @hookimpl
-        def ixbench_engines(self):
-            return house.engines()
-
-        @hookimpl
-        def ixbench_workloads(self):
-            return house.workloads()
-
-        @hookimpl
-        def ixbench_runtimes(self):
-            return house.runtimes()
-
-        @hookimpl
-        def ixbench_reporters(self):
-            return house.reporters()
-
-    return Again()
 
 
 def test_a_failing_adapter_is_named(plan_of, house, monkeypatch):

@@ -35,30 +35,14 @@ class Machine(HardwareBook):
 
 
 @pytest.fixture
-def faults(house):
+def faults(house_plugin):
     """Return a function that gives the faults of a campaign on a machine, as text."""
 
     def found(partitions=1, environ=None, **tables):
-        class Plugin:
+        class Plugin(house_plugin):
             @hookimpl
             def ixbench_hardware(self):
                 return [Machine(partitions)]
-
-            @hookimpl
-            def ixbench_engines(self):
-                return house.engines()
-
-            @hookimpl
-            def ixbench_workloads(self):
-                return house.workloads()
-
-            @hookimpl
-            def ixbench_runtimes(self):
-                return house.runtimes()
-
-            @hookimpl
-            def ixbench_reporters(self):
-                return house.reporters()
 
         host = Host.of({"machine": Plugin()})
         usual = {"schema": 1, "model": {"id": "m"}, "workload": {"use": "steady"}, "hardware": {"sku": "mi355x", "gpus": 8}}
