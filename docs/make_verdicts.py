@@ -84,7 +84,7 @@ concurrency = [1, 8]
   recipe forces it. Gate that build in a campaign of its own, with the same settings and real acceptance.
 - Simulated engines give no answers, so nothing is asked of them and their points stay valid.
 - What came of it stands in point.json (`accuracy`), and each answer in answers.jsonl of the launch
-  ([files](run-folder.md#launcheslaunch-idaccuracyjson)); `ixbench show RUN POINT` lists wrong ones.
+  ([files](run-folder.md)); `ixbench show RUN POINT` lists wrong ones.
 
 Apart from that, where a build may compute garbage (FP4 on GPUs that compute in it, or `sanity = true`), two questions with known answers
 are asked before an engine that ixbench starts counts as ready, and a launch that cannot answer them fails (`sanity_failed`).

@@ -60,7 +60,7 @@ RUN_KEYS = {
 }
 POINT_KEYS = {
     *("format", "id", "evidence", "origin", "identity", "verdict", "failure", "metrics", "accounting", "axis", "client", "provenance"),
-    *("intervals", "energy"),
+    *("intervals", "energy", "accuracy"),
 }
 LADDER_KEYS = {
     *("title", "evidence", "axis", "interpolation", "range", "policy", "scope", "excluded", "tier", "rungs", "curves", "peak", "configs"),
