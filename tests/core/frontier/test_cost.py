@@ -57,6 +57,7 @@ def test_unknown_cached_tokens_leave_what_depends_on_them_blank():
         ((1.5, 8, 2, 9), "cached_exceeds_input"),
         ((1.5, -8, 2, 0), "bad_rate"),
         ((1.5, 8, math.nan, 0), "bad_rate"),
+        ((1.5, 8, -1, 0), "bad_rate"),
         ((1.5, 8, 2, -1), "bad_rate"),
         ((1.5, 0, 0, 0), "bad_rate"),
         ((0, 8, 2, 0), "bad_price"),
@@ -85,6 +86,10 @@ def test_split_prices_times_tokens_are_exactly_the_bill(price, input_, output, h
 )
 def test_split_refuses_weights_that_pay_nothing(weights, code):
     assert code_of(cost_split, 1.5, input_tok_s_gpu=8, cached_tok_s_gpu=1, output_tok_s_gpu=2, weights=weights) == code
+
+
+def test_split_refuses_output_below_zero():
+    assert code_of(cost_split, 1.5, input_tok_s_gpu=8, cached_tok_s_gpu=1, output_tok_s_gpu=-1, weights=WEIGHTS) == "bad_rate"
 
 
 def test_split_refuses_more_cached_than_input():

@@ -60,6 +60,7 @@ def test_the_withdrawn_decode_share_is_off_by_default():
     [
         ({"output_tok_s": 28_001}, "output_exceeds_total"),
         ({"output_tok_s": -1}, "bad_rate"),
+        ({"output_tok_s": math.nan}, "bad_rate"),
         ({"total_tok_s": 0}, "bad_rate"),
         ({"total_tok_s": math.nan}, "bad_rate"),
         ({"prefill_gpus": 0}, "bad_gpu_count"),

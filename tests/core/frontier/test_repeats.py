@@ -137,6 +137,7 @@ def test_the_runner_up_is_named_and_told_apart_or_not(point, run3, rates, told):
     other = row(ladder, 50.0).runner_up
     assert (row(ladder, 50.0).engine, other.engine, other.distinguishable) == ("vllm", "atom", told)
     assert (abs(other.difference) > other.margin) is told
+    assert other.difference == pytest.approx(row(ladder, 50.0).tok_s_gpu - other.tok_s_gpu)
     assert any("vllm and atom cannot be told apart" in note for note in ladder.notes) is not told
 
 

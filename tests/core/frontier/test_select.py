@@ -77,6 +77,44 @@ def test_step_and_min_slo_reach_the_read():
     assert select([A], 65, mode="linear").read.value == 3750.0
 
 
+def test_the_range_is_that_of_all_curves_together():
+    wide = replace(B, points=((20.0, 6000.0), (200.0, 100.0)))
+    chosen = select([A, wide], 60)
+    assert (chosen.slowest, chosen.fastest) == (20.0, 200.0)
+
+
+def test_the_runner_up_is_the_second_of_three_whatever_its_bucket():
+    third, second = replace(at(B, 0.5), key="third"), replace(at(B, 0.9), key="second", precision="fp8", speculative=True)
+    for curves in ([A, third, second], [second, A, third]):
+        assert select(curves, 50).runner_up.curve.key == "second"
+    assert select([A], 50).runner_up is None
+
+
+# --- repeats ---------------------------------------------------------------------------------------------------------------------------
+
+TWICE = replace(A, points=(*A.points, (55.0, 4400.0), (90.0, 2000.0)), repeats=((0, 1), (2, 3)))
+
+
+def test_two_repeats_are_read_as_one():
+    chosen = select([TWICE], 60, mode="linear")
+    first, second = 5000 - 2500 / 3, 4400 - 2400 / 7
+    assert chosen.read.value == pytest.approx((first + second) / 2)
+    assert (chosen.read.evidence, chosen.read.two_knots) == ((0, 1, 2, 3), False)
+    promised = select([TWICE], 60, mode="step")
+    assert (promised.read.value, promised.read.at_x) == (2250.0, 80.0), "what holds for both"
+
+
+def test_one_read_of_a_curve_with_two_knots_is_enough_to_say_so():
+    mixed = replace(TWICE, points=(*TWICE.points, (70.0, 3000.0)), repeats=((0, 1), (2, 4, 3)))
+    assert select([mixed], 60).read.two_knots
+    assert not select([replace(mixed, repeats=((2, 4, 3),))], 60).read.two_knots
+
+
+def test_repeats_that_all_miss_a_rung_are_not_partly_there():
+    assert select([TWICE], 40).partly == ()
+    assert [(curve.key, repeats.reached) for curve, repeats in select([TWICE], 85).partly] == [("a", 1)]
+
+
 # --- min_cost --------------------------------------------------------------------------------------------------------------------------
 
 
@@ -97,6 +135,12 @@ def test_equal_cost_goes_to_the_larger_value():
 def test_min_cost_without_prices_is_refused(curves):
     with pytest.raises(FrontierError) as caught:
         select(curves, 50, policy="min_cost")
+    assert caught.value.code == "no_price"
+
+
+def test_min_cost_without_any_price_is_refused_where_nothing_reaches_the_rung_too():
+    with pytest.raises(FrontierError) as caught:
+        select([A, B], 500, policy="min_cost")
     assert caught.value.code == "no_price"
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ixbench.frontier.errors import FrontierError
-from ixbench.frontier.student import compare, half_width, t_quantile
+from ixbench.frontier.student import compare, half_width, t_quantile, told_apart
 
 TABLE = {1: 12.7062047, 2: 4.3026527, 3: 3.1824463, 4: 2.7764451, 5: 2.5705818, 9: 2.2621572, 10: 2.2281389, 30: 2.0422725, 120: 1.9799304}
 """Two-sided 95 %, from printed tables."""
@@ -52,6 +52,17 @@ def test_two_lists_that_overlap_are_not_told_apart():
 
 def test_two_lists_far_apart_are():
     assert compare([5500, 5520, 5490], [6100, 6130, 6080]).distinguishable
+
+
+def test_the_freedom_of_two_lists_of_two_of_which_one_does_not_scatter_is_one():
+    assert compare([1.0, 3.0], [5.0, 5.0]).margin == pytest.approx(12.7062047)
+
+
+def test_told_apart_needs_two_of_each():
+    assert told_apart([1.0, 2.0], [1.0]) is None
+    assert told_apart([1.0], [1.0, 2.0]) is None
+    assert told_apart([1.0, 2.0], [100.0, 101.0]) is True
+    assert told_apart([1.0, 2.0], [1.5, 2.5]) is False
 
 
 def test_without_any_spread_every_difference_counts():

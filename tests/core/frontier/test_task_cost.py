@@ -32,6 +32,7 @@ def test_nothing_completed_has_no_cost_and_not_zero():
         point(gpus=None),
         point(tasks=None),
         point(phase_s=None),
+        point(phase_s=0.0),
         point(verdict=too_short(3)),
         point(failure=Failure(code="oom", cause="The GPU ran out of memory.", fix="")),
     ],
