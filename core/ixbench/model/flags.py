@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.counts import counted
 from ixbench.model.launch import Finding
 
 if TYPE_CHECKING:
@@ -107,11 +108,11 @@ def number_findings(args: Mapping[str, ArgValue], flags: Iterable[str], aliases:
 
     :param flags: long flags that take such numbers.
     """
-    counted = set(flags)
+    numbers = set(flags)
     return [
         _error("not_a_number", f"args: {flag} = {compact_json(value)}: allowed: a whole number above 0")
         for flag, value in args.items()
-        if value is not False and flag_key(flag, aliases) in counted and not whole_number(value)
+        if value is not False and flag_key(flag, aliases) in numbers and not whole_number(value)
     ]
 
 
@@ -123,9 +124,9 @@ def queue_findings(concurrency: int | None, sequences: int | None, *, engines: i
     """
     if concurrency is None or sequences is None or concurrency <= sequences * engines:
         return []
-    most = f"{sequences * engines}" if engines == 1 else f"{sequences * engines} ({sequences} on each of {engines} ranks)"
+    most = counted(sequences, "sequence") if engines == 1 else f"{sequences * engines} ({sequences} on each of {engines} ranks) sequences"
     text = (
-        f"concurrency {concurrency} is more than the {most} sequences that {source} lets run at once: the other "
+        f"concurrency {concurrency} is more than the {most} that {source} lets run at once: the other "
         f"{concurrency - sequences * engines} wait in the engine's queue, and latencies hold that wait; raise max_num_seqs or lower the "
         "concurrency"
     )

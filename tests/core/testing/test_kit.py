@@ -15,7 +15,13 @@ import pytest
 pytestmark = pytest.mark.timeout(500)  # one subprocess runs all broken plugins of a kind
 LIMIT_S = 480
 BROKEN = Path(__file__).with_name("broken")
-KINDS = {"adapters": "AdapterSuite", "reporters": "ReporterSuite", "workloads": "WorkloadSuite", "collectors": "CollectorSuite"}
+KINDS = {
+    "adapters": "AdapterSuite",
+    "gpu_servers": "GpuServerSuite",
+    "reporters": "ReporterSuite",
+    "workloads": "WorkloadSuite",
+    "collectors": "CollectorSuite",
+}
 
 
 def load(kind):

@@ -60,7 +60,7 @@ class AdapterSuite:
 
     adapter: ClassVar[EngineAdapter[Any]]
     options: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
-    """Options to try: tables as they stand in a campaign file."""
+    """Options to try: tables as they stand in a campaign file; empty for an adapter that deploys nothing and only simulates others."""
     fields: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     """Fields of `Deployment` that the adapter needs beside a model, 8 GPUs and 8 users, for instance `url`."""
     secret_args: ClassVar[Mapping[str, ArgValue]] = MappingProxyType({})
@@ -77,6 +77,10 @@ class AdapterSuite:
         """Return the deployments to try, by a name for the test report."""
         given = {f"options{number}": sample_deployment(self.adapter, options, **self.fields) for number, options in enumerate(self.options)}
         return given | recipe_deployments(self.adapter)
+
+    def first(self) -> Deployment[Any]:
+        """Return the first deployment to try, or a plain one where the adapter deploys nothing."""
+        return next(iter(self.deployments().values()), None) or sample_deployment(self.adapter, **self.fields)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run the tests of a deployment for each of them."""
@@ -148,6 +152,16 @@ class AdapterSuite:
             assert 0 < limit < math.inf, f"{name} is {limit}; every wait has an end"
         write_files(plan.files, ports=dict.fromkeys(port_names(plan.processes, plan.files.values()), 1), folder=tmp_path)
 
+    def test_an_adapter_that_deploys_nothing_refuses_every_plan(self) -> None:
+        """Without options to try, `plan` gives an `InputError` of single lines, each with what to do instead."""
+        if self.deployments():
+            return
+        with pytest.raises(InputError) as refused:
+            self.adapter.plan(self.first())
+        for fault in refused.value.faults:
+            assert fault.advice, f"nothing is said of what to do instead: {fault}"
+            assert "\n" not in str(fault), f"a fault is more than one line: {fault}"
+
     def test_findings_are_sentences(self, deployment: Deployment[Any]) -> None:
         """`validate` is pure and says each thing in a sentence."""
         for finding in pure("validate()", lambda: tuple(self.adapter.validate(deployment))):
@@ -162,7 +176,7 @@ class AdapterSuite:
             "a flag of no engine": {"args": {"--ixbench-kit-no-such-flag": True, "--ixbench-kit-list": [1, "two", {"three": 3.5}]}},
             "many users": {"concurrency": 100_000},
         }
-        deployment = replace(next(iter(self.deployments().values())), **changes[odd])
+        deployment = replace(self.first(), **changes[odd])
         for ask in (self.adapter.validate, self.adapter.plan):
             try:
                 found = ask(deployment)
@@ -176,6 +190,11 @@ class AdapterSuite:
     def test_no_secret_is_saved(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Keys from the environment, variables, flags and URLs are in no finding, plan, file or launch.json."""
         deployment = self._with_secrets(monkeypatch)
+        if not self.deployments():
+            with pytest.raises(InputError) as refused:
+                self.adapter.plan(deployment)
+            assert CANARY not in str(refused.value), "a secret stands in why plan() refuses"
+            return
         plan = self.adapter.plan(deployment)
         told = {
             "what validate() says": [finding.text for finding in self.adapter.validate(deployment)],
@@ -191,7 +210,9 @@ class AdapterSuite:
 
     def test_a_refused_port_is_never_ready(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A server that never opens its port is given up in time, twice in one folder, and nothing of it is left either time."""
-        plan = self.adapter.plan(next(iter(self.deployments().values())))
+        if not self.deployments():
+            pytest.skip("the adapter deploys nothing")
+        plan = self.adapter.plan(self.first())
         if not plan.processes:
             pytest.skip("the adapter starts nothing")
         for process in plan.processes:
@@ -230,7 +251,9 @@ class AdapterSuite:
     @pytest.mark.parametrize("text", GARBAGE, ids=["empty", "binary", "odd", "long", "json"])
     def test_any_help_text_is_read(self, text: str) -> None:
         """`check_help` raises nothing, whatever a build prints."""
-        deployment = next(iter(self.deployments().values()))
+        if not self.deployments():
+            pytest.skip("the adapter deploys nothing")
+        deployment = self.first()
         plan = self.adapter.plan(deployment)
         command = pure("help_command()", lambda: self.adapter.help_command(deployment))
         assert command is None or all(isinstance(word, str) and word for word in command), "help_command() returns words, or None"
@@ -301,7 +324,7 @@ class AdapterSuite:
         """Return the first deployment with a secret wherever one may stand."""
         monkeypatch.setenv(KEY_VARIABLE, CANARY)
         monkeypatch.setenv("HF_TOKEN", CANARY)
-        deployment = next(iter(self.deployments().values()))
+        deployment = self.first()
         url = deployment.url and deployment.url.replace("://", f"://user:{CANARY}@")
         secret = EnvVar(value=CANARY, reason="the kit's", origin="benchmarks.toml")
         env = {**deployment.env, "HF_TOKEN": secret, "ACME_API_KEY": secret}

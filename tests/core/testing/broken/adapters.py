@@ -17,7 +17,9 @@ from ixbench.api.engine import (
     Capabilities,
     EngineAdapter,
     EngineMetrics,
+    Fault,
     Finding,
+    InputError,
     LaunchPlan,
     MetricAlias,
     OptionsModel,
@@ -57,6 +59,30 @@ class Good(EngineAdapter[Options]):
 class TestGood(AdapterSuite):
     breaks = ()
     adapter = Good()
+
+
+class StandIn(Good):
+    """Deploys nothing, and says so."""
+
+    def plan(self, deployment):
+        raise InputError(Fault(where=deployment.name, problem="is no engine to deploy", advice="name a real one"))
+
+
+class TestStandIn(AdapterSuite):
+    breaks = ()
+    options = ()
+    adapter = StandIn()
+
+
+class Helpless(Good):
+    def plan(self, deployment):
+        raise InputError(Fault(where=deployment.name, problem="is no engine to deploy"))
+
+
+class TestStandInWithoutAdvice(AdapterSuite):
+    breaks = ("test_an_adapter_that_deploys_nothing_refuses_every_plan",)
+    options = ()
+    adapter = Helpless()
 
 
 class TestNothingToSay(AdapterSuite):
