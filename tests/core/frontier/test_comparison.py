@@ -9,16 +9,18 @@ from dataclasses import replace
 import pytest
 
 from ixbench.frontier.area import area_difference
-from ixbench.frontier.comparable import comparison_mismatches, same_prices
+from ixbench.frontier.comparable import comparison_mismatches, same_prices, work_of
 from ixbench.frontier.comparison import compare_ladders
-from ixbench.frontier.difference import difference_of
+from ixbench.frontier.difference import RateDifference, difference_of
 from ixbench.frontier.draws import Draws
 from ixbench.frontier.format import format_change
 from ixbench.frontier.ladder import build_ladder
+from ixbench.frontier.rung import read_rung
 from ixbench.frontier.side import LadderSide, SureRead
 from ixbench.frontier.student import compare, difference_bounds
 from ixbench.model.price import Quote
 from ixbench.model.result import Intervals
+from ixbench.model.run import MetricNote
 
 CURVE = ((20.0, 1000.0), (50.0, 400.0), (100.0, 100.0))
 
@@ -87,11 +89,36 @@ def test_single_runs_have_the_interval_of_what_varied_within_them():
     half = difference_of(a, SureRead(value=80, within=(None, 90)))
     assert (half.low_share, half.outside) == (None, True)
     assert difference_of(a, SureRead(value=98, within=(None, 106))).reason == "1 run each"
+    assert (half.basis, near.basis) == ("within_run", "within_run")
+
+
+def test_a_single_run_that_is_faster_by_more_than_its_scatter_says_so_too():
+    found = difference_of(SureRead(value=80, within=(76, 90)), SureRead(value=100, within=(95, 105)))
+    assert 0 < found.low_share < 0.25 < found.high_share
+    assert (found.outside, found.reason) == (True, "1 run each, more than varied within them")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.1), (-0.1, 0.0)])
+def test_an_interval_that_ends_at_no_difference_explains_it(low, high):
+    found = RateDifference(share=0.05, low_share=low, high_share=high)
+    assert (found.outside, found.explained) == (False, True)
+
+
+def test_equal_repeats_without_scatter_are_not_told_apart():
+    same = SureRead(value=100, draws=(100, 100), kind="repeats")
+    found = difference_of(same, replace(same))
+    assert (found.verdict, found.reason, found.share, found.low_share) == ("cannot be told apart", "the repeats scatter as much", 0, 0)
+
+
+def test_a_speed_that_not_all_repeats_reach_is_said():
+    found = difference_of(SureRead(value=100), SureRead(value=80, kind="repeats"))
+    assert (found.verdict, found.reason) == ("cannot be told apart", "not all repeats reach it")
 
 
 def test_the_bounds_of_a_difference_are_open_where_an_end_is():
     assert difference_bounds(10, (9, 12), 4, (3, 6)) == (6 - math.hypot(1, 2), 6 + math.hypot(2, 1))
     assert difference_bounds(10, (None, 12), 4, (3, 6)) == (None, 6 + math.hypot(2, 1))
+    assert difference_bounds(10, (9, None), 4, (3, 6)) == (6 - math.hypot(1, 2), None)
     assert difference_bounds(10, (9, 12), 4, (None, None)) == (None, None)
 
 
@@ -132,6 +159,19 @@ def test_a_rung_that_b_does_not_reach_has_vanished_and_one_below_its_range_is_no
     assert row(found, 50.0).difference.reason == "below the range of B: its slowest point has 60.0 tok/s/user"
     assert found.failures == ()
     assert row(compare_ladders(wide, slow), 200.0).difference.verdict == "not read"
+    assert row(compare_ladders(fast, fast), 50.0).difference.reason == "", "neither has a value there"
+
+
+def test_the_sides_of_a_rung(ladder):
+    rung = row(compare_ladders(ladder(CURVE), ladder(tuple((x, 2 * y) for x, y in CURVE[:2]))), 50.0)
+    assert [(side.tok_s_gpu, side.runs, side.reached, side.draws) for side in (rung.a, rung.b)] == [
+        (400.0, 1, 1, None),
+        (800.0, 1, 1, None),
+    ]
+    beyond = row(compare_ladders(ladder(CURVE), ladder(CURVE[:2])), 75.0).b
+    assert (beyond.tok_s_gpu, beyond.runs, beyond.reached, beyond.nearest_tok_s_user) == (None, 1, 0, 50.0)
+    twice = row(compare_ladders(ladder(CURVE, CURVE), ladder(CURVE)), 50.0).a
+    assert (twice.runs, twice.reached, twice.draws) == (2, 2, "repeats")
 
 
 def test_a_rung_that_some_repeats_of_b_do_not_reach_has_vanished(ladder):
@@ -193,6 +233,46 @@ def test_an_end_that_the_bad_ends_do_not_reach_is_open(point, run):
     assert draws.kind is None
 
 
+def draws_of(found, **settings):
+    return Draws(curve=found.curves[0], **{"axis": "median", "mode": "linear", "range_policy": "in_range"} | settings)
+
+
+def test_two_repeats_are_draws(ladder):
+    draws = draws_of(ladder(CURVE, tuple((x, 1.1 * y) for x, y in CURVE)))
+    assert (draws.kind, draws.values(50.0)) == ("repeats", pytest.approx((400.0, 440.0)))
+    assert draws.within(50.0, ("vllm-c2",)) == (None, None)
+
+
+def test_what_varied_within_moves_speeds_and_rates_together(point, run):
+    points = [point(f"vllm-c{place}", x, y) for place, (x, y) in enumerate(CURVE, 1)]
+    known = [replace(found, intervals=bootstrapped(found, 0.1)) for found in points[:2]]
+    draws = draws_of(build_ladder([run([*known, points[2]])]))
+    low, high = (
+        [(x * share, y * share) for x, y in CURVE[:2]] + [CURVE[2]] for share in (0.9, 1.1)
+    )  # the last point has no intervals and stays
+    expected = tuple(read_rung(corner, 40.0, mode="linear").value for corner in (low, high))
+    assert draws.within(40.0, ("vllm-c1", "vllm-c2")) == pytest.approx(expected)
+    assert draws.within(75.0, ("vllm-c2", "vllm-c3")) == (None, None)
+    assert draws.within(40.0, ()) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "known"),
+    [
+        ({"speed_tok_s_user": {"p50": (40.0, 60.0)}, "throughput_tok_s_gpu": {"total": (0.5, 0.9)}}, True),
+        ({"speed_tok_s_user": {"p50": (-1.0, 60.0)}, "throughput_tok_s_gpu": {"total": (0.5, 0.9)}}, False),
+        ({"speed_tok_s_user": {"p50": (40.0, 60.0)}, "throughput_tok_s_gpu": {"total": (0.0, 0.9)}}, False),
+        ({"speed_tok_s_user": {"p50": (40.0, 60.0)}}, False),
+        ({"throughput_tok_s_gpu": {"total": (0.5, 0.9)}}, False),
+        ({"speed_tok_s_user": {"p50": None}, "throughput_tok_s_gpu": {"total": (0.5, 0.9)}}, False),
+    ],
+)
+def test_intervals_are_known_where_both_are_amounts(point, run, bootstrap, known):
+    found = replace(point("vllm-c1", 50.0, 0.7), intervals=Intervals(percentiles={}, bootstrap=bootstrap, sessions=100, resamples=1000))
+    draws = draws_of(build_ladder([run([found])]), range_policy="min_slo")
+    assert draws.within(40.0, ("vllm-c1",)) == ((0.5, 0.9) if known else (None, None))
+
+
 # --- replicas --------------------------------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +307,28 @@ def test_replicas_tell_two_simulated_runs_apart(point, run):
     assert (same.difference.verdict, same.difference.reason) == ("cannot be told apart", "the replicas scatter as much")
     alone = row(compare_ladders(replicated(point, run, 1.0, count=1), replicated(point, run, 1.3, count=1)), 30.0)
     assert (alone.difference.basis, alone.a.draws, alone.a.runs) == (None, None, 1)
+
+
+def test_two_replicas_are_enough_and_each_leaves_the_other(point, run):
+    draws = draws_of(replicated(point, run, 1.0, count=2), range_policy="min_slo")
+    assert (draws.kind, len(draws.values(10.0))) == ("replicas", 2)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "replicas"),
+    [
+        ("measured", {"vllm-c1": 3, "vllm-c2": 3}),
+        ("simulated", {"vllm-c1": 3, "vllm-c2": 2}),
+        ("simulated", {"vllm-c1": 3, "vllm-c2": 0}),
+        ("simulated", {"vllm-c1": 3, "vllm-c2": None}),
+    ],
+)
+def test_points_that_were_not_simulated_alike_have_no_replicas(point, run, evidence, replicas):
+    whole = {"speed_tok_s_user": {"p50": 50.0}, "throughput_tok_s_gpu": {"total": 400.0}}
+    rows = {name: (whole, {"speed_tok_s_user": None}) if count is None else (whole,) * count for name, count in replicas.items()}
+    points = [point("vllm-c1", 50.0, 400.0, evidence=evidence), point("vllm-c2", 100.0, 100.0, evidence=evidence)]
+    draws = draws_of(build_ladder([run(points, read_replicas=rows.__getitem__)]))
+    assert (draws.kind, draws.values(50.0)) == (None, ())
 
 
 def test_pseudo_values_of_a_point_have_the_scatter_of_its_replicas(point, run):
@@ -273,6 +375,27 @@ def test_the_area_of_repeats_tells_apart(ladder):
     found = area_difference(one, two).difference
     assert (found.verdict, found.basis) == ("faster", "repeats")
     assert found.share == pytest.approx(0.25, abs=0.01)
+    # Curves of one shape have areas in the proportion of their rates.
+    margin = compare([500, 503, 505], [400, 402, 404]).margin / 402
+    assert found.share == pytest.approx(1508 / 1206 - 1)
+    assert (found.low_share, found.high_share) == pytest.approx((found.share - margin, found.share + margin))
+
+
+def test_the_area_under_straight_lines(point, run):
+    a, b = (
+        LadderSide(ladder=build_ladder([run([point("vllm-c1", *one), point("vllm-c2", *two)], interpolation="linear")]))
+        for one, two in (((20.0, 1000.0), (60.0, 200.0)), ((30.0, 900.0), (70.0, 100.0)))
+    )
+    found = area_difference(a, b)
+    assert (found.from_tok_s_user, found.to_tok_s_user, found.covered_tok_s_user) == (30.0, 60.0, 30.0)
+    assert (found.a_area, found.b_area) == pytest.approx((15_000, 18_000))
+    assert (found.a_mean_tok_s_gpu, found.b_mean_tok_s_gpu, found.difference.share) == pytest.approx((500, 600, 0.2))
+
+
+def test_what_not_all_repeats_of_either_side_reach_is_not_covered(ladder):
+    whole, short = LadderSide(ladder=ladder(CURVE, CURVE)), LadderSide(ladder=ladder(CURVE, CURVE[:2]))
+    for found in (area_difference(whole, short), area_difference(short, whole)):
+        assert (found.from_tok_s_user, found.to_tok_s_user, found.covered_tok_s_user) == (20.0, 50.0, pytest.approx(30.0))
 
 
 def test_no_area_where_no_speed_is_shared(ladder):
@@ -315,10 +438,15 @@ def test_what_points_must_share(point, run, changes, words):
 
 
 def test_what_runs_must_share_and_what_not(point, run):
-    a = run([point("a-c1", 50.0, 100.0)], id_="one", versions={"ixbench": "1"}, campaign={"workload": {"seed": 1, "duration": "1m"}})
+    a = run(
+        [point("a-c1", 50.0, 100.0)],
+        id_="one",
+        versions={"ixbench": "1"},
+        campaign={"workload": {"seed": 1, "duration": "1m", "kind": "fixed"}},
+    )
     b = run(
         [point("b-c1", 50.0, 200.0, engine="atom", kv_offload="simple")],
-        id_="two", versions={"ixbench": "2"}, campaign={"workload": {"seed": 2, "duration": "9m"}}, axis="p90",
+        id_="two", versions={"ixbench": "2"}, campaign={"workload": {"seed": 2, "duration": "9m", "kind": "fixed"}}, axis="p90",
         quotes=(Quote(book="new", sku="mi355x", tier="t", label="T", usd_per_gpu_hour=9, as_of="", source=""),),
     )  # fmt: skip
     assert [fault.problem for fault in comparison_mismatches(a, b)] == [
@@ -328,6 +456,7 @@ def test_what_runs_must_share_and_what_not(point, run):
     ]
     assert not same_prices(a, b)
     assert same_prices(a, replace(b, quotes=a.quotes))
+    assert not same_prices(a, replace(a, quotes=tuple(replace(quote, book="other") for quote in a.quotes)))
 
 
 def test_a_side_may_hold_several_precisions_if_the_other_holds_the_same(point, run):
@@ -342,3 +471,50 @@ def test_real_and_synthetic_acceptance_are_told_apart(point, run):
     made = point("a-c1", 50.0, 100.0, spec_method="mtp", acceptance_length={"configured": 3.75, "realised": 3.7})
     found = comparison_mismatches(run([real], id_="one"), run([made], id_="two"))
     assert [fault.problem for fault in found] == ["acceptance of drafts is 'synthetic', but 'real' in A"]
+    assert comparison_mismatches(run([real], id_="one"), run([point("a-c1", 50.0, 100.0, spec_method="mtp")], id_="two")) == ()
+
+
+def test_what_is_not_known_is_none_of_the_values_of_a_side(point, run):
+    both = [point("a-c1", 50.0, 100.0), point("b-c1", 50.0, 100.0, precision=None)]
+    assert comparison_mismatches(run(both, id_="one"), run(both[:1], id_="two")) == ()
+
+
+def test_points_after_one_that_is_not_usable_are_compared_too(point, run, invalid):
+    a = run([point("a-c1", 50.0, 100.0)], id_="one")
+    b = run([point("a-c1", 50.0, 100.0, verdict=invalid), point("a-c2", 50.0, 100.0, model="other")], id_="two")
+    assert [fault.problem for fault in comparison_mismatches(a, b)] == ["model is 'other', but 'moonshotai/Kimi-K3' in A"]
+
+
+def test_several_differences_end_with_one_advice(point, run):
+    a = run([point("a-c1", 50.0, 100.0), point("b-c1", 50.0, 100.0, model="other")], id_="one")
+    b = run([point("a-c1", 50.0, 100.0, hardware="b200")], id_="two")
+    found = comparison_mismatches(a, b)
+    assert [fault.problem for fault in found] == [
+        "model is 'other', but 'moonshotai/Kimi-K3' in another point of it",
+        "hardware is 'b200', but 'mi355x' in A",
+    ]
+    assert [bool(fault.advice) for fault in found] == [False, True]
+
+
+def test_metrics_that_are_compared_must_mean_the_same(point, run):
+    def noted(name, definition):
+        note = MetricNote(name=name, unit="s", better="lower", needs=(), definition=definition, source="", plugin="builtin")
+        return run([point("a-c1", 50.0, 100.0)], metrics=(note,))
+
+    found = comparison_mismatches(noted("tpot_s", "One."), noted("tpot_s", "Another."))
+    assert [fault.problem for fault in found] == ["definition of tpot_s is 'Another.', but 'One.' in A"]
+    assert comparison_mismatches(noted("ttft_s", "One."), noted("ttft_s", "Another.")) == ()
+
+
+def test_the_work_of_a_point_leaves_out_how_much_of_it_was_done(point, run):
+    campaign = {"model": {"revision": "r1", "path": "/x"}, "workload": {"seed": 7, "requests": 9}}
+    found = run([point("a-c1", 50.0, 100.0, corpus=None)], campaign=campaign)
+    work = dict(work_of(found, found.points[0]))
+    assert work == {
+        "model": "moonshotai/Kimi-K3",
+        "workload": "fixed",
+        "input length": "1024",
+        "output length": "256",
+        "revision": "r1",
+        "seed": "7",
+    }
