@@ -81,6 +81,7 @@ def test_a_coordinate_that_is_no_positive_number_is_refused(bad, axis):
     with pytest.raises(FrontierError, match="point 1 is") as caught:
         frontier([(1.0, 1.0), (broken[0], broken[1])])
     assert caught.value.code == "bad_point"
+    assert str(caught.value).startswith("point 1 is (")
 
 
 def test_an_unknown_direction_is_refused():

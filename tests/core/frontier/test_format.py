@@ -35,7 +35,9 @@ def test_rate(value, text):
     assert format_rate(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.04, "0.0"), (99.96, "100.0"), (100.5, "101"), (1234.5, "1,235"), (0, "0.0")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.04, "0.0"), (99.96, "100.0"), (100, "100"), (100.5, "101"), (1234.5, "1,235"), (0, "0.0"), (-150, "-150")]
+)
 def test_rate_as_the_site_prints_it(value, text):
     assert format_rate(value, "site") == text
 
@@ -62,7 +64,9 @@ def test_usd(value, text):
     assert format_usd(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0996, "$0.100"), (0.1, "$0.10"), (0.0004, "$0.000"), (2.005, "$2.00"), (2.5, "$2.50")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "$0.000"), (0.0996, "$0.100"), (0.1, "$0.10"), (0.0004, "$0.000"), (2.005, "$2.00"), (2.5, "$2.50")]
+)
 def test_usd_as_the_site_prints_it(value, text):
     assert format_usd(value, "site") == text
 
@@ -96,6 +100,7 @@ def test_a_price_of_less_than_a_cent_is_not_nothing(value, text):
         (12.3456, "12.3 s"),
         (99.96, "100 s"),
         (102.01531, "102 s"),
+        (-20.0, "-20.0 s"),
     ],
 )
 def test_latency(seconds, text):

@@ -37,6 +37,7 @@ def test_the_seed_reads_and_costs_what_is_published(seed):
     assert (fifty.status, fifty.tok_s_gpu, fifty.points) == ("exact", 5542.0, ("vllm-c4",))
     assert (fifty.engine, fifty.precision) == ("vllm", "fp4")
     assert fifty.usd_per_mtok == pytest.approx(1.5e6 / (3600 * 5542))
+    assert fifty.bracket is None
     assert ladder.tier == "Owning at Large Hyperscaler Volume"
     assert ladder.primary == fifty
 
@@ -229,6 +230,24 @@ def test_a_best_tpot_that_is_a_unit_error_is_not_named(point, run):
     assert build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s=far_too_fast)], axis="p90")]).best_tpot is None
     fast = {"p50": 1 / 140, "p90": 1 / 50}
     assert build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s=fast)], axis="p90")]).best_tpot.s == 1 / 140
+
+
+def test_what_all_points_come_to(point, run):
+    precisions = ("fp4", "bf16", "fp8", "int4", "fp16", "mxfp4")
+    slow = [point(f"{precision}-c1", 10.0, 900.0, precision=precision) for precision in precisions]
+    ladder = build_ladder(
+        [run([*slow, point("fast-c1", 100.0, 900.0)]), run([point("z-c1", 5.0, 1.0)], id_="two", campaign={"run": {"repeats": 3}})]
+    )
+    assert ladder.precisions == tuple(sorted(precisions))
+    assert ladder.repeats == 3
+    assert ladder.best_tpot.s == 1 / 100, "credible beside the fastest speed, not beside the slowest"
+    assert (ladder.peak.tok_s_gpu, ladder.peak.tok_s_user, ladder.peak.point) == (900.0, 100.0, "fast-c1"), "of equal rates the faster"
+
+
+def test_what_is_left_out_is_counted_once(point, run):
+    left_out = build_ladder([run([point("a-c1", 50.0, 100.0), point("a-c2", None, 100.0), point("a-c4", None, None)])]).left_out
+    assert (left_out.without_speed, left_out.without_rate) == (2, 0)
+    assert build_ladder([run([point("a-c1", 50.0, None)])]).left_out.without_rate == 1
 
 
 # --- curves ----------------------------------------------------------------------------------------------------------------------------

@@ -95,6 +95,19 @@ def test_a_read_between_two_points_is_no_surer_than_they_are(point, run3):
     assert repeats.uncertainty_tok_s_gpu == repeats.neighbours_half_width_tok_s_gpu > repeats.half_width_tok_s_gpu
 
 
+def test_a_read_at_a_point_has_no_neighbours(point, run3):
+    repeats = row(build_ladder([run3(repeated(point, "a", RATES), rungs=(60.0,))]), 60.0).repeats
+    assert (repeats.neighbours_half_width_tok_s_gpu, repeats.half_width_tok_s_gpu) == (None, pytest.approx(half_width([700, 720, 690])))
+
+
+def test_the_best_of_two_repeats_is_their_mean_and_of_one_alone_its_own(point, run):
+    points = [point("a-c1", 50.0, 1000.0, ttft_s={"p50": 0.5}), point("a-c1-rep2", 50.0, 1100.0, repeat=2, ttft_s={"p50": 0.7})]
+    twice = build_ladder([run(points, campaign={"run": {"repeats": 2}})])
+    assert (twice.peak.tok_s_gpu, twice.best_ttft.s) == pytest.approx((1050.0, 0.6))
+    points[1] = point("a-c1-rep2", 50.0, 1100.0, repeat=2, ttft_s=None)
+    assert build_ladder([run(points, campaign={"run": {"repeats": 2}})]).best_ttft.s == 0.5
+
+
 def test_repeats_are_one_operating_point(point, run3):
     ladder = build_ladder([run3(repeated(point, "a", RATES))])
     assert (ladder.configs, ladder.repeats) == (2, 3)

@@ -1,0 +1,79 @@
+"""What stands beside a ladder, sentence by sentence, and where nothing need be said."""
+
+from __future__ import annotations
+
+import pytest
+
+from ixbench.frontier.ladder import build_ladder
+
+DENSE = ((20.0, 1000.0), (40.0, 700.0), (60.0, 400.0), (80.0, 200.0))
+
+
+@pytest.fixture
+def notes(point, run):
+    """Return the notes on runs of points at (speed, rate), read at some rungs."""
+
+    def read(places, rungs=(50.0,), **changes):
+        points = [point(f"vllm-c{number}", x, y, deployment="vllm", **changes) for number, (x, y) in enumerate(places, 1)]
+        return build_ladder([run(points, rungs=rungs)]).notes
+
+    return read
+
+
+def about(words, notes):
+    return [note for note in notes if words in note]
+
+
+def test_of_a_dense_curve_nothing_need_be_said(notes):
+    assert notes(DENSE) == ()
+    assert notes(DENSE[1:]) == (), "three points are enough"
+    assert notes(DENSE, gpus=None) == (), "a rate per GPU is known all the same"
+
+
+def test_a_read_between_points_far_apart(notes):
+    assert notes(((10.0, 1000.0), (40.0, 700.0), (65.0, 400.0))) == (), "half of the rung is not too far"
+    apart = ((10.0, 1000.0), (39.0, 700.0), (65.0, 400.0))
+    assert notes(apart) == (
+        "Rung 50 (between 39.0 and 65.0) is read between points so far apart that they say little: add loads in between.",
+    )
+    (several,) = notes(apart, rungs=(50.0, 51.0, 39.0))
+    assert several.startswith("Rungs 50 (between 39.0 and 65.0), 51 (between 39.0 and 65.0) are each read between points so far apart ")
+
+
+def test_a_curve_with_few_knots_is_named_where_it_wins(point, run):
+    points = [point("a-c1", 60.0, 1000.0), point("a-c2", 45.0, 1200.0), *(point(f"b-c{x:g}", x, y, engine="atom") for x, y in DENSE)]
+    (note,) = build_ladder([run(points, rungs=(50.0,))]).notes
+    assert note.startswith("The curve of vllm (moonshotai/Kimi-K3 | ")
+    assert note.endswith(") has only 2 points on its frontier.")
+    slower = [point("a-c1", 60.0, 100.0), point("a-c2", 45.0, 120.0), *points[2:]]
+    assert build_ladder([run(slower, rungs=(50.0,))]).notes == ()
+
+
+@pytest.mark.parametrize(("day", "said"), [("2026-10-01", []), ("2026-10-02", ["The points were measured up to 31 days apart."])])
+def test_points_of_more_than_thirty_days(point, run, day, said):
+    old = run([point(f"a-c{x:g}", x, y) for x, y in DENSE], id_="old", started="2026-09-01T00:00:00Z", rungs=(50.0,))
+    new = run([point(f"b-c{x:g}", x, y / 2, engine="atom") for x, y in DENSE], id_="new", started=f"{day}T00:00:00Z")
+    assert list(build_ladder([old, new]).notes) == said
+
+
+def test_points_without_a_speed_or_a_rate(notes):
+    said = notes([*DENSE, (None, 50.0)])
+    assert said == ("1 point without enough answers to tell the median of TPOT: on no curve.",)
+    assert about("number of GPUs", notes([(50.0, None)])) == [], "it is known; the tokens are not"
+    assert about("unit error", notes([(None, 50.0)])) == [], "there is no time to be wrong"
+
+
+def test_a_unit_error_is_looked_for_in_the_points_that_have_a_time(point, run):
+    wrong = point("a-c1", 1.0, 100.0, tpot_s={"p50": 0.00005, "p90": 1 / 50})
+    said = build_ladder([run([wrong, point("a-c2", None, 100.0)], axis="p90")]).notes
+    assert len(about("unit error", said)) == 1
+
+
+def test_without_rates_no_price_is_missed(point, run):
+    assert about("No price", build_ladder([run([point("a-c1", 50.0, None, gpus=None)], quotes=())]).notes) == []
+
+
+def test_measured_and_simulated_points_together(point, run):
+    both = [point("a-c1", 50.0, 100.0), point("a-c2", 40.0, 200.0, evidence="simulated")]
+    assert len(about("Some points are measured and some simulated", build_ladder([run(both)]).notes)) == 1
+    assert about("Some points are measured", build_ladder([run(both[:1])]).notes) == []
