@@ -28,8 +28,9 @@ def test_each_draw_takes_as_many_sessions_as_there_are():
     assert set(draws.sum(axis=1)) == {200}
 
 
-def test_percentiles_are_those_of_the_drawn_values():
-    resampling, numbers = Resampling.of(SINGLE, 3), values()
+@pytest.mark.parametrize("count", [200, 20])
+def test_percentiles_are_those_of_the_drawn_values(count):
+    resampling, numbers = Resampling.of(SINGLE[:count], 3), values(count)
     draws = np.concatenate(list(resampling.draws()))
     found = resampling.percentiles(numbers, (50, 90, 99))
     for row in (0, 1, 999):
