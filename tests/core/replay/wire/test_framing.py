@@ -69,18 +69,17 @@ def test_where_a_chunk_begins():
 
 
 @pytest.mark.parametrize(
-    ("kind", "length", "ended", "surplus", "ends_with_connection", "at_chunk"),
+    ("kind", "length", "states"),
     [
-        (ChunkedBody, (), False, False, False, True),
-        (CountedBody, (3,), False, False, False, False),
-        (CountedBody, (0,), True, False, False, False),
-        (UntilCloseBody, (), False, True, True, False),
+        (ChunkedBody, (), (False, False, False, True)),
+        (CountedBody, (3,), (False, False, False, False)),
+        (CountedBody, (0,), (True, False, False, False)),
+        (UntilCloseBody, (), (False, True, True, False)),
     ],
 )
-def test_bodies_before_their_first_byte(kind, length, ended, surplus, ends_with_connection, at_chunk):
+def test_bodies_before_their_first_byte(kind, length, states):
     body = kind(*length)
-    found = (body.ended, body.surplus, body.ends_with_connection, body.at_chunk)
-    assert found == (ended, surplus, ends_with_connection, at_chunk)
+    assert (body.ended, body.surplus, body.ends_with_connection, body.at_chunk) == states
 
 
 @pytest.mark.parametrize(("line", "size"), [(b"5;x", 5), (b"3ff8", READ_BYTES - 8)])
