@@ -237,6 +237,23 @@ def draws_of(found, **settings):
     return Draws(curve=found.curves[0], **{"axis": "median", "mode": "linear", "range_policy": "in_range"} | settings)
 
 
+def test_what_all_curves_of_a_side_were_drawn_as(ladder, point, run):
+    assert LadderSide(ladder=ladder(CURVE, CURVE)).kind == "repeats"
+    assert LadderSide(ladder=ladder(CURVE)).kind is None
+    both = [point("a-c1", 50.0, 400.0), point("a-c1-rep2", 50.0, 410.0, repeat=2), point("b-c1", 60.0, 300.0, engine="atom")]
+    alone = run([both[2]], id_="alone")
+    mixed = build_ladder([run(both[:2], campaign={"run": {"repeats": 2}}), alone])
+    assert LadderSide(ladder=mixed).kind is None
+
+
+def test_no_draw_begins_or_ends_between_two_breaks(point, run):
+    side = LadderSide(ladder=replicated(point, run, 1.0))
+    ends = {end for draws in side.draws.values() for knots in draws.frontiers for end in (knots.x[0], knots.x[-1])}
+    assert len(ends) == 16
+    assert ends <= set(side.breaks)
+    assert list(side.breaks) == sorted(side.breaks)
+
+
 def test_two_repeats_are_draws(ladder):
     draws = draws_of(ladder(CURVE, tuple((x, 1.1 * y) for x, y in CURVE)))
     assert (draws.kind, draws.values(50.0)) == ("repeats", pytest.approx((400.0, 440.0)))

@@ -36,6 +36,22 @@ def test_they_never_share_a_curve_with_points_of_a_run():
     assert open_ in ladder.notes
 
 
+def test_what_one_row_does_not_tell_is_said_and_what_nobody_tells_is_not():
+    told = {"preset": "p1", "corpus": "abc"}
+    open_ = "the imported do not tell: workload preset, corpus."
+    assert any(note.endswith(open_) for note in build_ladder([OWN, view(imported("a-c1", **told), imported("b-c1"))]).notes)
+    plain = sample_run(sample_point("vllm-c8", speed_tok_s_user=60, rate_tok_s_gpu=2000))
+    assert not any("do not tell" in note for note in build_ladder([plain, view(imported("a-c1"))]).notes)
+
+
+def test_deployments_are_named_in_runs_after_imported_ones_too():
+    own = sample_run(*(sample_point(f"{name}-c8", speed_tok_s_user=x, rate_tok_s_gpu=y) for name, x, y in (("a", 60, 200), ("b", 40, 300))))
+    for runs in ([view(imported("x-c1"), imported("y-c1")), own], [own, view(imported("x-c1"), imported("y-c1"))]):
+        assert [note.partition(" stand")[0] for note in build_ladder(runs).notes if note.startswith("Deployments")] == [
+            "Deployments a and b"
+        ]
+
+
 def test_what_a_file_does_not_tell_is_no_difference_and_what_it_tells_is():
     assert mismatches([OWN, view(imported("vllm-c8"))]) == ()
     (fault,) = mismatches([OWN, view(imported("vllm-c8", model="other"))])
@@ -90,7 +106,9 @@ def test_a_source_whose_values_have_other_types_tells_nothing():
     assert session_of(sample_run(point), replace(point, origin="imported", provenance={"import": entry})) == ("2026-09-10", "", 1, "7")
 
 
-@pytest.mark.parametrize("started", ["soon", "", "2026-13-01T00:00:00Z", "20261101T000000Z", "1999-12-31T00:00:00Z"])
+@pytest.mark.parametrize(
+    "started", ["soon", "", "2026-13-01T00:00:00Z", "20261101T000000Z", "1999-12-31T00:00:00Z", "3000-01-01T00:00:00Z"]
+)
 def test_a_date_that_is_none_is_not_told(started):
     point = sample_point("a-c8", speed_tok_s_user=50, rate_tok_s_gpu=1000)
     assert session_of(replace(sample_run(point), started=started), point)[0] == ""

@@ -35,19 +35,3 @@ def test_one_id_that_two_runs_share_names_the_run_in_all(point, run):
     two = run([point("a-c1", 50.0, 100.0)], id_="two")
     assert [found.id for found in usable_points([one, two], "median")] == ["one/a-c1", "one/b-c1", "two/a-c1"]
     assert [found.id for found in usable_points([one], "median")] == ["a-c1", "b-c1"]
-
-
-@pytest.mark.parametrize(
-    ("started", "day"),
-    [
-        ("2026-09-10T12:00:00Z", "2026-09-10"),
-        ("1999-12-31T12:00:00Z", ""),
-        ("3000-01-01T12:00:00Z", ""),
-        ("2026-02-30", ""),
-        ("20260910", ""),
-        ("", ""),
-    ],
-)
-def test_the_date_of_a_point(point, run, started, day):
-    (found,) = usable_points([run([point("a-c1", 50.0, 100.0)], started=started)], "median")
-    assert found.date == day
