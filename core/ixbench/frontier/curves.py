@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ixbench.frontier.points import RatedPoint
+    from ixbench.model.result import PointIdentity
 
 UNNAMED = "-"
 """Stands in a key for what is not known or does not apply."""
@@ -93,6 +94,11 @@ class LadderCurve:
         return ", ".join(sorted({point.result.identity.spec_method or "none" for point in self.members})) if self.speculative else None
 
     @property
+    def lengths(self) -> str | None:
+        """Asked mean input and output length of a fixed-sequence workload, as 1024/256; None where neither is known."""
+        return _lengths(self.members[0].result.identity)
+
+    @property
     def speculative(self) -> bool:
         """Whether any point used speculative decoding."""
         return any(is_speculative(point.result.identity.spec_method) for point in self.members)
@@ -170,9 +176,6 @@ def curve_key(point: RatedPoint) -> str:
     """Return what a point shares with its curve. Deployment name, parallelism, load and matrix settings are not part of it."""
     identity = point.result.identity
     spec = None if identity.agentic or not is_speculative(identity.spec_method) else identity.spec_method
-    lengths = (
-        None if identity.input_tokens is None and identity.output_tokens is None else f"{identity.input_tokens}/{identity.output_tokens}"
-    )
     parts = (
         identity.model,
         identity.hardware,
@@ -180,7 +183,7 @@ def curve_key(point: RatedPoint) -> str:
         identity.precision,
         spec,
         identity.kv_offload,
-        lengths,
+        _lengths(identity),
         point.result.evidence,
         point.result.origin,
         *(["disaggregated"] if identity.disaggregated else []),
@@ -189,6 +192,11 @@ def curve_key(point: RatedPoint) -> str:
         *([f"prepared {identity.prepared}"] if identity.prepared is not None else []),
     )
     return " | ".join(part or UNNAMED for part in parts)
+
+
+def _lengths(identity: PointIdentity) -> str | None:
+    lengths = (identity.input_tokens, identity.output_tokens)
+    return None if lengths == (None, None) else "/".join(UNNAMED if length is None else str(length) for length in lengths)
 
 
 def _curve(key: str, group: list[RatedPoint], tier: str | None) -> LadderCurve:

@@ -290,6 +290,15 @@ def test_what_points_of_one_curve_may_differ_in(point, run, changes):
     assert row(ladder, 50.0).status == "interpolated"
 
 
+@pytest.mark.parametrize(
+    ("lengths", "part"), [((1024, 256), "1024/256"), ((1024, None), "1024/-"), ((None, 256), "-/256"), ((None, None), "-")]
+)
+def test_the_lengths_in_the_key_of_a_curve(point, run, lengths, part):
+    input_tokens, output_tokens = lengths
+    (curve,) = build_ladder([run([point("a-c1", 60.0, 100.0, input_tokens=input_tokens, output_tokens=output_tokens)])]).curves
+    assert curve.key.split(" | ")[6] == part
+
+
 def test_an_agentic_curve_mixes_spec_methods_and_counts_as_speculative(point, run):
     agentic = {"agentic": True, "input_tokens": None, "output_tokens": None, "engine": "atom"}
     points = [point("atom-c1", 60.0, 100.0, spec_method="mtp", **agentic), point("atom-c2", 40.0, 200.0, **agentic)]

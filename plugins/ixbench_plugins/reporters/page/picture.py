@@ -188,7 +188,7 @@ def _parts(curve: LadderCurve) -> tuple[str, ...]:
         curve.precision or "",
         "no KV offload" if identity.kv_offload == "off" else f"KV offload {identity.kv_offload}",
         "" if identity.agentic else speculation(identity.spec_method) or "not speculative",
-        f"{identity.input_tokens}/{identity.output_tokens} tokens" if identity.input_tokens or identity.output_tokens else "",
+        f"{curve.lengths} tokens" if curve.lengths else "",
         "disaggregated" if identity.disaggregated else "one pool",
         "several nodes" if identity.multinode else "one node",
         f"prepared {identity.prepared}" if identity.prepared else "",
