@@ -179,6 +179,17 @@ def test_a_rung_that_some_repeats_of_b_do_not_reach_has_vanished(ladder):
     assert row(found, 75.0).failure == "at 75 tok/s/user: B has no value (unreachable, reached in 1 of 2 repeats), and A has one"
 
 
+def test_of_several_curves_that_some_repeats_bring_to_a_rung_the_nearest_to_all_is_named(point, run):
+    def repeated(name, speeds, **changes):
+        return [point(f"{name}-c1" + (f"-rep{n}" if n > 1 else ""), x, 100.0, repeat=n, **changes) for n, x in enumerate(speeds, 1)]
+
+    few = run(repeated("a", (80.0, 40.0)), range="min_slo", campaign={"run": {"repeats": 2}})
+    many = run(repeated("b", (80.0, 80.0, 40.0, 40.0, 40.0), engine="atom"), id_="many", campaign={"run": {"repeats": 5}})
+    whole = build_ladder([run([point("c-c1", 90.0, 100.0)], range="min_slo")])
+    found = row(compare_ladders(whole, build_ladder([few, many]), fail_on=0.03), 50.0)
+    assert found.failure == "at 50 tok/s/user: B has no value (unreachable, reached in 1 of 2 repeats), and A has one"
+
+
 @pytest.mark.parametrize(
     ("b", "fails"),
     [
@@ -260,6 +271,13 @@ def test_two_repeats_are_draws(ladder):
     assert draws.within(50.0, ("vllm-c2",)) == (None, None)
 
 
+def test_repeats_stand_in_place_of_what_varied_within_each(point, run):
+    points = [point("vllm-c1", 50.0, 400.0), point("vllm-c1-rep2", 50.0, 410.0, repeat=2)]
+    known = [replace(found, intervals=bootstrapped(found, 0.1)) for found in points]
+    assert draws_of(build_ladder([run(known, campaign={"run": {"repeats": 2}})])).within(50.0, ("vllm-c1",)) == (None, None)
+    assert None not in draws_of(build_ladder([run(known[:1])]), range_policy="min_slo").within(45.0, ("vllm-c1",))
+
+
 def test_what_varied_within_moves_speeds_and_rates_together(point, run):
     points = [point(f"vllm-c{place}", x, y) for place, (x, y) in enumerate(CURVE, 1)]
     known = [replace(found, intervals=bootstrapped(found, 0.1)) for found in points[:2]]
@@ -337,12 +355,13 @@ def test_two_replicas_are_enough_and_each_leaves_the_other(point, run):
         ("measured", {"vllm-c1": 3, "vllm-c2": 3}),
         ("simulated", {"vllm-c1": 3, "vllm-c2": 2}),
         ("simulated", {"vllm-c1": 3, "vllm-c2": 0}),
-        ("simulated", {"vllm-c1": 3, "vllm-c2": None}),
+        ("simulated", {"vllm-c1": 3, "vllm-c2": "speed_tok_s_user"}),
+        ("simulated", {"vllm-c1": 3, "vllm-c2": "throughput_tok_s_gpu"}),
     ],
 )
 def test_points_that_were_not_simulated_alike_have_no_replicas(point, run, evidence, replicas):
     whole = {"speed_tok_s_user": {"p50": 50.0}, "throughput_tok_s_gpu": {"total": 400.0}}
-    rows = {name: (whole, {"speed_tok_s_user": None}) if count is None else (whole,) * count for name, count in replicas.items()}
+    rows = {name: (whole,) * count if isinstance(count, int) else (whole, whole, whole | {count: None}) for name, count in replicas.items()}
     points = [point("vllm-c1", 50.0, 400.0, evidence=evidence), point("vllm-c2", 100.0, 100.0, evidence=evidence)]
     draws = draws_of(build_ladder([run(points, read_replicas=rows.__getitem__)]))
     assert (draws.kind, draws.values(50.0)) == (None, ())
@@ -413,6 +432,17 @@ def test_what_not_all_repeats_of_either_side_reach_is_not_covered(ladder):
     whole, short = LadderSide(ladder=ladder(CURVE, CURVE)), LadderSide(ladder=ladder(CURVE, CURVE[:2]))
     for found in (area_difference(whole, short), area_difference(short, whole)):
         assert (found.from_tok_s_user, found.to_tok_s_user, found.covered_tok_s_user) == (20.0, 50.0, pytest.approx(30.0))
+
+
+def test_what_not_all_replicas_of_either_side_reach_is_not_covered(point, run):
+    drawn, plain = (
+        LadderSide(ladder=replicated(point, run, 1.0)),
+        LadderSide(ladder=build_ladder([run([point("vllm-c1", 9.0, 2000.0), point("vllm-c2", 300.0, 1.0)])])),
+    )
+    frontiers = drawn.draws[drawn.ladder.curves[0].key].frontiers
+    for found in (area_difference(drawn, plain), area_difference(plain, drawn)):
+        assert found.from_tok_s_user == max(knots.x[0] for knots in frontiers)
+        assert found.to_tok_s_user == min(knots.x[-1] for knots in frontiers)
 
 
 def test_no_area_where_no_speed_is_shared(ladder):
@@ -492,6 +522,9 @@ def test_real_and_synthetic_acceptance_are_told_apart(point, run):
 
 
 def test_what_is_not_known_is_none_of_the_values_of_a_side(point, run):
+    unknown = run([point("a-c1", 50.0, 100.0, hardware=None)], id_="one")
+    (fault,) = comparison_mismatches(unknown, run([point("a-c1", 50.0, 100.0)], id_="two"))
+    assert fault.problem == "hardware is 'mi355x', but not given in A"
     both = [point("a-c1", 50.0, 100.0), point("b-c1", 50.0, 100.0, precision=None)]
     assert comparison_mismatches(run(both, id_="one"), run(both[:1], id_="two")) == ()
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ixbench.frontier.comparable import mismatches
+from ixbench.frontier.comparable import comparison_mismatches, mismatches
 from ixbench.frontier.ladder import build_ladder
 from ixbench.frontier.points import session_of
 from ixbench.model.imported import ImportSource, import_source
@@ -42,6 +42,15 @@ def test_what_one_row_does_not_tell_is_said_and_what_nobody_tells_is_not():
     assert any(note.endswith(open_) for note in build_ladder([OWN, view(imported("a-c1", **told), imported("b-c1"))]).notes)
     plain = sample_run(sample_point("vllm-c8", speed_tok_s_user=60, rate_tok_s_gpu=2000))
     assert not any("do not tell" in note for note in build_ladder([plain, view(imported("a-c1"))]).notes)
+
+
+def test_files_that_measure_by_other_rules_are_not_compared():
+    other = replace(import_source(imported("a-c1")), definitions="as others do")
+    one, two = (view(replace(imported("a-c1"), provenance=source.to_provenance())) for source in (import_source(imported("a-c1")), other))
+    assert [fault.problem for fault in comparison_mismatches(one, two)] == [
+        "definitions of the file is 'as others do', but 'as theirs' in A"
+    ]
+    assert comparison_mismatches(one, one) == ()
 
 
 def test_deployments_are_named_in_runs_after_imported_ones_too():
