@@ -1,8 +1,10 @@
 """Stands in for `python -m atom.entrypoints.openai_server`: ATOM's flags, its log, a worker process, and the scripted server in its shape.
 
 Tests copy it to where Python finds it under that name. Variables of its own: FAKE_ATOM_GARBAGE makes it answer nonsense, FAKE_ATOM_DIES_AT
-tells the completion request at which its worker is killed, FAKE_ATOM_HANGS_AT that at which nothing moves any more, FAKE_ATOM_SILENT that
-the log does not tell. The API then stays up with a constant /health, as ATOM's does, and every stream stands still.
+tells the completion request at which its worker is killed, FAKE_ATOM_HANGS_AT that at which nothing moves any more, FAKE_ATOM_SPINS_AT the
+same while a process computes for ever (not again once the file FAKE_ATOM_ONCE is there), FAKE_ATOM_SILENT that the log does not tell. The
+API then stays up with a constant /health, as ATOM's does, and every stream stands still. FAKE_ATOM_COMPUTES_S tells for how long all stands
+still with the prompt that says "at length", FAKE_ATOM_REFRESH_S how old the page may be.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 
 from ixbench.testing.atom_shape import AtomShape
 from ixbench.testing.script import Reply, Rule, Script
 from ixbench.testing.scripted_server import ScriptedServer, ServerOptions
 
+LONG = "at length"
+"""In the prompt that takes its time."""
 ACCEPTED = 3
 """Tokens of each step under speculation: all of two drafts pass, and the target's own."""
 
@@ -78,13 +84,24 @@ def script(drafts):
     known = (("capital of France", "It is Paris."), ("next number", "10, of course"))
     if os.environ.get("FAKE_ATOM_GARBAGE"):
         known = ()
-    return Script(default=usual, rules=tuple(Rule(contains=asked, reply=Reply(text=said)) for asked, said in known))
+    rules = [Rule(contains=asked, reply=Reply(text=said)) for asked, said in known]
+    return Script(default=usual, rules=(*rules, Rule(contains=LONG, reply=replace(usual, prefill_s=0.5))))
 
 
 def reached(server, variable):
     """Say whether the completion request that a variable names has arrived."""
     last = int(os.environ.get(variable, "0"))
     return last and server.totals["requests"] >= last
+
+
+def spin(server):
+    """Hang as a kernel does that never ends, once only: a process computes, and the server waits for it."""
+    once = Path(os.environ["FAKE_ATOM_ONCE"])
+    if once.exists():
+        return
+    server.frozen = True
+    once.write_text(f"{time.time():.3f}")
+    subprocess.Popen([sys.executable, "-c", "import os; os.nice(19)\nwhile True: pass"])
 
 
 async def serve(given, worker):
@@ -94,13 +111,14 @@ async def serve(given, worker):
         model=given.served_model_name or given.model,
         draft_tokens=drafts,
         tensor_parallel=given.tensor_parallel_size,
-        refresh_s=0.2,
+        refresh_s=float(os.environ.get("FAKE_ATOM_REFRESH_S", "0.2")),
         profile_folder=given.torch_profiler_dir,
     )
     options = ServerOptions(
         host=given.host, port=given.server_port, model=atom.model, script=script(drafts), cached=given.enable_prefix_caching, atom=atom
     )
     server, ended = ScriptedServer(options), asyncio.Event()
+    computes_s = float(os.environ.get("FAKE_ATOM_COMPUTES_S", "0"))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     log(f"Starting server on {given.host}:{given.server_port} (loop=uvloop)...")
@@ -115,6 +133,12 @@ async def serve(given, worker):
                 log(f"ModelRunner0/{given.tensor_parallel_size} proc died unexpectedly (exitcode={worker.returncode})")
         if reached(server, "FAKE_ATOM_HANGS_AT"):
             server.frozen = True
+        if reached(server, "FAKE_ATOM_SPINS_AT"):
+            spin(server)
+        if computes_s and any(LONG in str(entry["body"]) for entry in server.log):
+            server.frozen = True
+            asyncio.get_running_loop().call_later(computes_s, setattr, server, "frozen", False)
+            computes_s = 0.0
         try:
             await asyncio.wait_for(ended.wait(), 0.01)
         except TimeoutError:

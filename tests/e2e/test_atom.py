@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -27,8 +28,8 @@ def atom(tmp_path_factory):
     return folder
 
 
-def write(shell, settings, *, concurrency=(2,), rest=""):
-    shell.write_prompts(PROMPTS)
+def write(shell, settings, *, concurrency=(2,), rest="", prompts=PROMPTS):
+    shell.write_prompts(prompts)
     shell.write(
         "campaign.toml",
         'schema = 1\ntitle = "ATOM"\n[model]\nid = "acme/tiny"\n[hardware]\nsku = "cpu"\ngpus = 1\n'
@@ -156,4 +157,37 @@ def test_a_worker_that_is_lost_behind_a_constant_health_path(shell, variables, c
     assert result["verdict"]["status"] == "invalid"
     assert "engine_died" in {reason["code"] for reason in result["verdict"]["reasons"]}
     assert 0 < result["accounting"]["ok"] < len(PROMPTS)
+    assert shell.processes() == []
+
+
+def variables(**values):
+    return "[deployment.env]\n" + "".join(f'{name} = "{value}"\n' for name, value in values.items())
+
+
+DEATH_LIMIT_S = 15
+
+
+def test_an_engine_that_computes_for_ever_is_known_as_soon_as_one_that_tells_its_steps(shell):
+    """Its page is renewed every 5 s and counts what ended, its health path is a constant, and prompts are under way when it hangs."""
+    write(shell, "", concurrency=(2, 1), rest=variables(FAKE_ATOM_SPINS_AT=12, FAKE_ATOM_ONCE=shell.folder / "hung", FAKE_ATOM_REFRESH_S=5))
+    done = shell.run("run", "campaign.toml")
+    assert done.code in {1, 3}, done.err
+    failure = done.point("atom-c2")["failure"]
+    assert failure["code"] == "engine_stalled", failure
+    said = "its counters stand still although requests run, and a completion of one token is not answered"
+    silent_s = int(re.search(rf"no byte of any answer for (\d+) s, and {said}", failure["cause"])[1])
+    assert silent_s <= DEATH_LIMIT_S, failure
+    assert done.point("atom-c1")["accounting"]["ok"] == len(PROMPTS), "the next point gets a fresh engine"
+    assert shell.processes() == []
+
+
+def test_a_prompt_longer_than_all_before_is_computed_in_silence(shell):
+    """Longer than the limit for what is known, with a page on which nothing moves and a question that is not answered."""
+    prompts = [*PROMPTS[:8], "at length, " * 200]
+    write(shell, "", concurrency=(1,), prompts=prompts, rest=variables(FAKE_ATOM_COMPUTES_S=25, FAKE_ATOM_REFRESH_S=5))
+    done = shell.run("run", "campaign.toml")
+    result = done.point("atom-c1")
+    assert (result["failure"], result["accounting"]["ok"]) == (None, len(prompts)), done.err
+    longest_s = max((record.close_ns - record.send_ns) / 1e9 for record in done.records("atom-c1"))
+    assert longest_s > DEATH_LIMIT_S
     assert shell.processes() == []

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
 import re
+import shutil
 import signal
+import subprocess
+import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -250,6 +255,47 @@ def test_llamacpp_that_hangs_ends_its_point(shell):
     process.suspend()
     done = running.end()
     assert done.point("llamacpp-c2")["failure"]["code"] == "engine_unhealthy", done.err
+    assert shell.processes() == []
+
+
+@pytest.fixture(scope="module")
+def spins(tmp_path_factory):
+    """Return the library that lets a thread of a process compute for ever."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no C compiler, so no thread can be made to spin")
+    built = tmp_path_factory.mktemp("spin") / "spin.so"
+    subprocess.run([compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", built, Path(__file__).with_name("spin.c")], check=True)
+    return built
+
+
+def let_spin(process):
+    """Let the thread compute for ever that computes most: the loop that computes batches and writes the page."""
+    before = {thread.id: thread.user_time for thread in process.threads()}
+    time.sleep(0.5)
+    busiest = max(process.threads(), key=lambda thread: thread.user_time - before.get(thread.id, 0.0))
+    assert ctypes.CDLL(None, use_errno=True).tgkill(process.pid, busiest.id, signal.SIGUSR2) == 0
+
+
+def test_llamacpp_that_computes_for_ever_ends_its_point(shell, spins):
+    """The real engine: its health path answers, its page does not, and no step ends any more."""
+    pytest.importorskip("xllamacpp", reason="the extra llamacpp is not installed")
+    pytest.importorskip("gguf", reason="the extra llamacpp is not installed")
+    workload = 'schema = 1\n[workload]\nuse = "fixed"\ninput_tokens = 100\noutput_tokens = 50\nrequests = 200\nwarmup = 0\n'
+    tiny = "tiny_width = 256\ntiny_layers = 1\nslots = 4\ncontext = 512\nthreads = 1\n"
+    preload = f'[deployment.env]\nLD_PRELOAD = "{spins}"\n'
+    shell.write("campaign.toml", f'{workload}[[deployment]]\nengine = "llamacpp"\nconcurrency = [2, 1]\n{tiny}{preload}')
+    running = shell.start("run", "campaign.toml")
+    running.wait_for(lambda: under_way(running, "llamacpp-c2"))
+    (process,) = [one for one in shell.processes() if "ixbench_plugins.engines.llamacpp.serve" in one.cmdline()]
+    let_spin(process)
+    done = running.end()
+    failure = done.point("llamacpp-c2")["failure"]
+    assert failure["code"] == "engine_stalled", done.err
+    assert "a completion of one token is not answered" in failure["cause"]
+    limit_s = int(re.search(r"If it may need more than (\d+) s there", failure["fix"])[1])
+    assert limit_s <= DEATH_LIMIT_S, failure
+    assert done.point("llamacpp-c1")["accounting"]["ok"] == 200, "the next point gets a fresh engine"
     assert shell.processes() == []
 
 

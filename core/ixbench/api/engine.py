@@ -14,7 +14,7 @@ from ixbench.launch.errors import EngineError
 from ixbench.measure.exposition import Reading, read_exposition
 from ixbench.model.counts import counted
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, HardwareSpec, ModelSpec
-from ixbench.model.engine_metrics import COUNTERS, GAUGES, CacheReset, EngineMetrics, EngineWindow, MetricAlias
+from ixbench.model.engine_metrics import COUNTERS, GAUGES, STEPS, CacheReset, EngineMetrics, EngineWindow, MetricAlias
 from ixbench.model.errors import Fault, InputError, IxbenchError, did_you_mean
 from ixbench.model.exchange import Channel, Exchange, TurnRequest
 from ixbench.model.flags import (
@@ -73,6 +73,7 @@ __all__ = [
     "KNOWN_ANSWERS",
     "LOOPBACK",
     "NOT_ASKED",
+    "STEPS",
     "ArgValue",
     "Ask",
     "CacheReset",

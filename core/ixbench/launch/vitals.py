@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -11,6 +11,7 @@ import httpx
 
 from ixbench.launch.completion import complete
 from ixbench.launch.control import describe_error, describe_response
+from ixbench.model.engine_metrics import STEPS
 from ixbench.model.errors import IxbenchError
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     Flow = Callable[[], tuple[int, float]]
     """How many requests of ours are in flight, and how many seconds ago the last byte of an answer arrived."""
+    Prefill = Callable[[bool], float | None]
+    """How many seconds the engine may be busy with the prompts under way: 0 where there are none, None where that is not known. It is told
+    whether the engine may compute those once more that have begun to answer."""
 
 HEALTH_LIMIT_S = 2.5
 _STEPS = 25
@@ -74,13 +78,27 @@ class Vitals:
 
 
 @dataclass(slots=True, kw_only=True)
+class Survived:
+    """The longest standstills that an engine came back from."""
+
+    longest_s: float = 0.0
+    decoding_s: float = 0.0
+    """Of those in which no prompt was under way."""
+
+
+@dataclass(slots=True, kw_only=True)
 class Motion:
     """Whether an engine that sends nothing moves all the same: a long prompt is computed in silence, but not without a trace."""
 
     flow: Flow
     counters: EngineCounters | None
-    longest_s: float = 0.0
-    """The longest standstill that the engine came back from."""
+    survived: Survived = field(default_factory=Survived)
+    prompts: bool = True
+    """Whether prompts were under way when this was looked at last."""
+    recomputes: bool = False
+    """Whether the engine's counters say that it preempted requests, whose prompts it then computes once more."""
+    loads: bool = False
+    """Whether they say that it took parts of prompts from an external store, which answers need not count as cached."""
     counted: bool = False
     """Whether the engine's counters could be read the last time."""
     flat: bool = False
@@ -108,7 +126,7 @@ class Motion:
             self._in_flight_since = now
         silent_s = 0.0 if self._in_flight_since is None else min(since_s, now - self._in_flight_since)
         if silent_s < self._silent_s:
-            self.longest_s = max(self.longest_s, self._still_s)
+            self._outlive(self._still_s)
             self._before, self.flat, self.idle = None, False, False
             self._alive_at = now - silent_s
         self._silent_s = silent_s
@@ -119,17 +137,23 @@ class Motion:
         """Return for how long there has been no sign of life at all."""
         return min(self._silent_s, time.monotonic() - self._alive_at)
 
-    def lives(self) -> None:
-        """Take something else for a sign of life."""
-        self.longest_s = max(self.longest_s, self._still_s)
-        self._alive_at = time.monotonic()
-        self._still_s = 0.0
+    def lives(self, ago_s: float = 0.0) -> None:
+        """Take something else for a sign of life, which may be so many seconds old."""
+        self._outlive(self._still_s - ago_s)
+        self._alive_at = max(self._alive_at, time.monotonic() - ago_s)
+        self._still_s = self.still_s()
+
+    def _outlive(self, still_s: float) -> None:
+        survived = self.survived
+        survived.longest_s = max(survived.longest_s, still_s)
+        if not self.prompts:
+            survived.decoding_s = max(survived.decoding_s, still_s)
 
     async def count(self, *, asked: bool = False) -> bool:
         """Read the engine's counters; return whether they show that it lives.
 
         :param asked: whether a request of ours that belongs to no load is under way. Its arrival may be counted by a server whose engine
-            is dead, so what moves meanwhile shows nothing; its answer will.
+            is dead, so what moves meanwhile shows nothing, but for a count of steps; its answer will.
         """
         self.flat = self.idle = self.counted = False
         if self.counters is None:
@@ -140,16 +164,20 @@ class Motion:
             return False
         metrics = self.counters.metrics
         # Each series by itself: of several engines the one that computes may not be the one with the largest value.
-        found = {name: reading.series[name] for name in (*metrics.live_counters, "kv_usage") if name in reading.series}
+        found = {name: reading.series[name] for name in (*metrics.live_counters, "kv_usage", STEPS) if name in reading.series}
         before, self._before = self._before, found
         moved = before is not None and found != before
-        if metrics.written_between_steps or (moved and not asked):
+        stepped = before is not None and found.get(STEPS) != before.get(STEPS)
+        totals = reading.totals()
+        self.recomputes = self.recomputes or totals.get("preemptions", 0.0) > 0
+        self.loads = self.loads or totals.get("external_cache_hits", 0.0) > 0
+        if stepped or (moved and not asked):
             self.counted = True
-            self.lives()
+            self.lives(metrics.refresh_s)
             return True
         self.counted = bool(found)
         # An engine that does not say how many requests run has at least ours.
-        runs = reading.totals().get("running", 1.0) > 0
+        runs = totals.get("running", 1.0) > 0
         self.flat = self.counted and before is not None and runs and not moved
         self.idle = self.counted and not runs
         return False

@@ -15,7 +15,7 @@ import anyio
 from ixbench.launch.diagnose import diagnose
 from ixbench.launch.standstill import STALL_LIMIT_S, Standstill
 from ixbench.launch.suspicion import Suspicion
-from ixbench.launch.vitals import Motion
+from ixbench.launch.vitals import Motion, Survived
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ixbench.launch.fatal import FatalSearch
     from ixbench.launch.progress import ProgressWatch
     from ixbench.launch.tail import LogTail
-    from ixbench.launch.vitals import Flow, Vitals
+    from ixbench.launch.vitals import Flow, Prefill, Vitals
     from ixbench.launch.workers import Workers
     from ixbench.model.launch import LaunchPlan
 
@@ -46,17 +46,24 @@ spins for ever computes as well."""
 _ASK_LIMIT_S = 5.0
 
 
+def _not_known(again: bool) -> float | None:
+    del again
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOrder:
     """What one point wants to be watched beside processes, log and health path."""
 
     flow: Flow
+    prefill_s: Prefill = _not_known
     counters: EngineCounters | None = None
     """None: the engine has none."""
     health_tells: bool = True
     """Whether the health path notices a dead engine; where it does not, a completion of one token is asked for after a silence."""
     stall_limit_s: float | None = None
-    """So long without a byte and without a sign of life means that the engine stands still; None = what its counters allow to say."""
+    """So long without a byte and without a sign of life means that the engine stands still; None = what its counters and the prompts
+    under way allow to say."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,7 +87,7 @@ class EngineWatch:
     _suspicions: list[Suspicion] = field(default_factory=list)
     _stopped: dict[int, Suspicion] = field(default_factory=dict)
     """Of workers that are stopped by a signal, by their number."""
-    _longest_s: float = 0.0
+    _survived: Survived = field(default_factory=Survived)
 
     @property
     def suspected(self) -> bool:
@@ -90,7 +97,7 @@ class EngineWatch:
     async def watch(self, order: WatchOrder) -> Failure:
         """Return when the engine has died or hangs; wait for ever otherwise, so cancel it."""
         self._failure = None
-        motion = Motion(flow=order.flow, counters=order.counters, longest_s=self._longest_s)
+        motion = Motion(flow=order.flow, counters=order.counters, survived=self._survived)
         async with anyio.create_task_group() as tasks:
             for look in (self._processes(order), self._health(order), self._motion(order, motion)):
                 tasks.start_soon(self._until_failed, look, tasks.cancel_scope)
@@ -189,16 +196,14 @@ class EngineWatch:
         standstill = Standstill(
             motion=motion,
             vitals=self.vitals,
+            prefill_s=order.prefill_s,
             progress=self.progress,
             health_tells=order.health_tells,
             limit_s=order.stall_limit_s,
             # What an engine may do without a word while it gets ready, it may do here.
             build_limit_s=self.plan.stall_limit_s or STALL_LIMIT_S,
         )
-        try:
-            stall = await standstill.found()
-        finally:
-            self._longest_s = motion.longest_s
+        stall = await standstill.found()
         cause = f"Engine {self.plan.engine} stands still: no byte of any answer for {stall.silent_s:.0f} s, and {stall.what}."
         fix = f"Read the engine's log: {self.log}. If it may need more than {stall.limit_s:.0f} s there, raise [run] stall_limit."
         return self._explained("engine_stalled", cause, fix)

@@ -25,6 +25,8 @@ COUNTERS = (
 """Canonical names of counters; cache hits and queries count tokens, drafts count verify steps that had a draft."""
 GAUGES = ("running", "waiting", "kv_usage")
 """Canonical names of gauges; kv_usage is a share, 0 to 1."""
+STEPS = "steps"
+"""Canonical name of an engine's count of the batches that it computed. It tells whether the engine moves, and stands in no window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class MetricAlias:
     """One canonical name, and what an engine calls it."""
 
     canonical: str
-    """One of `COUNTERS` or `GAUGES`."""
+    """One of `COUNTERS` or `GAUGES`, or `STEPS`."""
     names: tuple[str, ...]
     """Alternatives, newest build first, without "_total": the first that a scrape offers counts."""
     added: tuple[str, ...] = ()
@@ -54,8 +56,6 @@ class EngineMetrics:
     tells_steps: bool = False
     """Whether the live counters or kv_usage move with every step of the engine, that of a long prompt's part included: a standstill is then
     known after seconds."""
-    written_between_steps: bool = False
-    """Whether the loop that computes writes the page itself, so that an answer is a sign of life whatever it says."""
     one_rank: str | None = None
     """A label whose ranks all export the same values: only its value "0" counts."""
 

@@ -9,6 +9,7 @@ from ixbench.model.secrets import Redactor
 from ixbench.replay.body import spec_of
 from ixbench.replay.clock import NS_PER_S, MonotonicClock
 from ixbench.replay.last_prompt import LastPrompt, PromptStore
+from ixbench.replay.prefill import PrefillTimes, has_begun
 from ixbench.replay.prompts.calibrate import calibrate
 from ixbench.replay.response import Asked, read_response
 from ixbench.replay.wire import Wire
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 REQUEST_ID_HEADER = "x-request-id"
 CONVERSATION_HEADER = "x-correlation-id"
 """Equal for all requests of one conversation, so that a router can keep them together."""
+_GIVEN_UP_S = 60.0
+"""So long an engine may go on with the prompt of a request that was broken off."""
 
 
 class HttpChannel:
@@ -65,6 +68,9 @@ class HttpChannel:
         self._turnstile = Turnstile()
         self._prompts = PromptStore()
         self._stamped_on_read = 0
+        self._prefill = PrefillTimes()
+        self._gave_up_ns: int | None = None
+        """When a request was broken off last."""
 
     async def __aenter__(self) -> Self:
         """Return the channel; the limit on open files is raised to what the system allows."""
@@ -97,6 +103,17 @@ class HttpChannel:
         """Return how many requests are in flight, and how many seconds ago the last byte of any answer arrived; infinite for never."""
         in_flight, arrived_ns = self._wire.transport.flow()
         return in_flight, (self.clock.now_ns() - arrived_ns) / NS_PER_S if arrived_ns else inf
+
+    def prefill_s(self, again: bool) -> float | None:
+        """Return how many seconds the engine may be busy with the prompts under way; 0 where there are none, None where that is not known.
+
+        :param again: whether those that have begun to answer count too, since the engine computes some of them once more.
+        """
+        if self._gave_up_ns is not None and self.clock.now_ns() - self._gave_up_ns < _GIVEN_UP_S * NS_PER_S:
+            return None
+        quirks = self.target.adapter.quirks
+        under_way = self._wire.transport.under_way()
+        return self._prefill.longest_s([one.request_bytes for one in under_way if again or not has_begun(one, quirks)])
 
     async def send(self, request: TurnRequest) -> Exchange:
         """Send one turn; a failed request is an exchange with its failure."""
@@ -134,7 +151,13 @@ class HttpChannel:
         headers = {REQUEST_ID_HEADER: req_id}
         if conversation is not None:
             headers[CONVERSATION_HEADER] = conversation
-        capture = await self._wire.post(body, headers=headers, limit_s=limit_s)
+        complete = False
+        try:
+            capture = await self._wire.post(body, headers=headers, limit_s=limit_s)
+            complete = capture.complete
+        finally:
+            if not complete:
+                self._gave_up_ns = self.clock.now_ns()
         self._stamped_on_read += capture.stamped_on_read
         await self._turnstile.enter()
         asked = Asked(
@@ -145,6 +168,7 @@ class HttpChannel:
             keep_answer=keep_answer,
         )
         exchange, _ = await read_response(capture, asked, quirks=self.target.adapter.quirks, redactor=self._redactor)
+        self._prefill.take(exchange, len(body))
         return exchange
 
 

@@ -52,6 +52,11 @@ def too_large(body: bytes) -> str | None:
     return None
 
 
+def only_comments(data: bytes) -> bool:
+    """Whether lines are comments alone: some servers send them for as long as they have nothing to say, whatever becomes of the engine."""
+    return data[:1] == b":" and all(not line or line[:1] == b":" for line in _LINE_END.split(data))
+
+
 def split_events(body: bytes) -> list[Event]:
     """Return the events of a body that carry data, up to and including the first `[DONE]`.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ixbench.host.contracts.engine import EngineAdapter
     from ixbench.launch.engine import RunningEngine
-    from ixbench.launch.vitals import Flow
+    from ixbench.launch.vitals import Flow, Prefill
 
 RESET_LIMIT_S = 120.0
 """Engines refuse while blocks are held, by transfers to a host tier for instance, and adapters ask again."""
@@ -46,7 +46,13 @@ def counters_of(adapter: EngineAdapter[Any], engine: RunningEngine) -> tuple[Eng
 
 
 def watch_order(
-    adapter: EngineAdapter[Any], flow: Flow, counters: EngineCounters | None, *, build: object, stall_limit_s: float | None
+    adapter: EngineAdapter[Any],
+    flow: Flow,
+    prefill_s: Prefill,
+    counters: EngineCounters | None,
+    *,
+    build: object,
+    stall_limit_s: float | None,
 ) -> WatchOrder:
     """Return how an engine is watched; one whose adapter does not say whether its health path tells is believed.
 
@@ -56,7 +62,7 @@ def watch_order(
         tells = adapter.capabilities(None if build is None else str(build)).health_tells
     except Exception:  # noqa: BLE001 - a plugin's code may raise anything
         tells = True
-    return WatchOrder(flow=flow, counters=counters, health_tells=tells, stall_limit_s=stall_limit_s)
+    return WatchOrder(flow=flow, prefill_s=prefill_s, counters=counters, health_tells=tells, stall_limit_s=stall_limit_s)
 
 
 async def reset_cache(adapter: EngineAdapter[Any], engine: RunningEngine, *, build: str | None) -> tuple[CacheReset, str | None]:

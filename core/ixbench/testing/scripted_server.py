@@ -39,6 +39,8 @@ _BLOCK = 16
 _HEAD_LIMIT = 64 * 1024
 _LOG_LIMIT = 100_000
 _HANG_S = 3600.0
+_THAW_S = 0.02
+"""Between two looks whether a server that stands still goes on."""
 _REASONS = {200: "OK", 307: "Temporary Redirect", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
 
 
@@ -376,7 +378,8 @@ class _Responder:
     async def _stand_still(self) -> None:
         if self._server.frozen:
             await self._writer.drain()
-            await asyncio.sleep(_HANG_S)
+        while self._server.frozen:  # noqa: ASYNC110 - whoever sets it tells nobody
+            await asyncio.sleep(_THAW_S)
 
     async def _break(self, place: str) -> None:
         """Cut or fall silent, if that is to happen here."""

@@ -12,14 +12,17 @@ import anyio
 import httpx
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ixbench.launch import standstill, suspicion, vitals, watch
 from ixbench.launch.engine import start_engine
 from ixbench.launch.fatal import FatalSearch
 from ixbench.launch.progress import ProgressWatch
+from ixbench.launch.standstill import prefill_limit_s
 from ixbench.launch.suspicion import Suspicion
 from ixbench.launch.tail import LogTail
-from ixbench.launch.vitals import Motion, Vitals
+from ixbench.launch.vitals import Motion, Survived, Vitals
 from ixbench.launch.watch import EngineWatch, WatchOrder
 from ixbench.launch.workers import Workers
 from ixbench.measure.exposition import Reading
@@ -203,7 +206,7 @@ async def test_a_silence_that_ended_is_remembered(clock):
     arrived[0] = clock.now
     clock.now += 1
     assert motion.silent_s() == 1
-    assert (motion.longest_s, motion.still_s()) == (40, 1)
+    assert (motion.survived.longest_s, motion.still_s()) == (40, 1)
 
 
 async def test_one_engine_of_several_that_moves_is_a_sign_of_life(clock):
@@ -227,17 +230,19 @@ async def test_a_long_silence_in_which_the_counters_moved_is_no_standstill_to_re
         clock.now += 1
     arrived[0] = clock.now
     motion.silent_s()
-    assert motion.longest_s <= 2
+    assert motion.survived.longest_s <= 2
 
 
-async def test_a_page_that_the_computing_loop_writes_is_a_sign_of_life(clock):
-    started = clock.now
-    counters = Counters(metrics=EngineMetrics(aliases=(), live_counters=(), written_between_steps=True), running=1.0)
+async def test_a_count_of_steps_shows_life_whoever_asks_beside_it(clock):
+    started, counters = clock.now, Counters(metrics=EngineMetrics(aliases=(), live_counters=()), steps=7.0, running=1.0)
     motion = Motion(flow=lambda: (1, clock.now - started), counters=counters)
     motion.silent_s()
     clock.now += 30
     assert motion.silent_s() == motion.still_s() == 30
-    assert await motion.count()
+    assert not await motion.count(asked=True)
+    assert not await motion.count(asked=True), "the page alone shows nothing"
+    counters.now = {**counters.now, "steps": 8.0}
+    assert await motion.count(asked=True)
     assert (motion.still_s(), motion.flat, motion.counted) == (0, False, True)
     counters.now = None
     assert not await motion.count()
@@ -356,12 +361,97 @@ async def test_a_server_that_computes_gets_more_time(watching, monkeypatch):
     assert await goes_on(made, flow=lambda: (3, 1e9))
 
 
-async def test_an_engine_that_stands_still_by_its_own_counters(watching):
-    made, _ = watching
-    counters = Counters(generation_tokens=7.0, running=2.0)
-    failure = await ends(made, flow=lambda: (2, 1e9), counters=counters, stall_limit_s=0.5)
+async def test_an_engine_that_stands_still_by_its_own_counters_and_answers_nothing(watching):
+    made, answers = watching
+    order = {"flow": lambda: (2, 1e9), "counters": Counters(generation_tokens=7.0, running=2.0), "stall_limit_s": 0.5}
+    assert await goes_on(made, **order), "it holds its answers back, and completes a token"
+    answers.completion = None
+    failure = await ends(made, **order)
     assert failure.code == "engine_stalled"
-    assert "its counters stand still although requests run" in failure.cause
+    assert "its counters stand still although requests run, and a completion of one token is not answered" in failure.cause
+
+
+NO_PROMPTS = lambda again: 0.0  # noqa: E731 - every prompt has been computed
+SHORT_PROMPTS = lambda again: 0.01  # noqa: E731
+
+
+@pytest.mark.parametrize("prefill_s", [NO_PROMPTS, SHORT_PROMPTS])
+@pytest.mark.parametrize("page", ["flat", "not there", "without our requests"])
+async def test_an_engine_that_only_decodes_has_the_time_of_a_step(watching, prefill_s, page):
+    made, answers = watching
+    counters = Counters(generation_tokens=7.0, running=0.0 if page == "without our requests" else 2.0)
+    counters.now = None if page == "not there" else counters.now
+    order = {"flow": lambda: (2, 1e9), "prefill_s": prefill_s, "counters": counters}
+    assert await goes_on(made, **order), "it answers"
+    made._survived = Survived()
+    answers.completion = None
+    failure = await ends(made, **order)
+    assert "a completion of one token is not answered" in failure.cause
+    assert failure.fix.endswith("raise [run] stall_limit.")
+
+
+@pytest.mark.parametrize(
+    ("more", "goes"),
+    [
+        ({}, True),
+        ({"prefill_s": lambda again: None}, True),
+        ({"prefill_s": lambda again: 5.0}, True),
+        ({"prefill_s": lambda again: 5.0 if again else 0.0}, False),
+        ({"prefill_s": lambda again: 5.0 if again else 0.0, "preemptions": 1.0}, True),
+        ({"prefill_s": SHORT_PROMPTS, "external_cache_hits": 1.0}, True),
+        ({"prefill_s": NO_PROMPTS, "external_cache_hits": 1.0}, False),
+    ],
+    ids=["nothing known", "a longer prompt than any", "a long prompt", "decodes", "may compute again", "may have loaded", "loads nothing"],
+)
+async def test_prompts_that_may_be_computed_are_waited_for(watching, more, goes):
+    made, answers = watching
+    answers.completion = None
+    page = {name: more.pop(name) for name in ("preemptions", "external_cache_hits") if name in more}
+    order = {"flow": lambda: (2, 1e9), "counters": Counters(generation_tokens=7.0, running=2.0, **page), **more}
+    if goes:
+        assert await goes_on(made, **order)
+    else:
+        await ends(made, **order)
+
+
+async def test_a_long_prompt_that_was_survived_gives_steps_no_more_time(clock):
+    prompts, arrived = Motion(flow=lambda: (1, clock.now - arrived[0]), counters=None), [clock.now]
+    prompts.silent_s()
+    for under_way in (True, False):
+        prompts.prompts = under_way
+        clock.now += 30 if under_way else 4
+        prompts.silent_s()
+        arrived[0] = clock.now
+        prompts.silent_s()
+    assert (prompts.survived.longest_s, prompts.survived.decoding_s) == (30, 4)
+
+
+async def test_what_an_old_page_shows_may_have_moved_before_the_silence(clock):
+    counters, started = Counters(metrics=replace(METRICS, refresh_s=5.0), generation_tokens=7.0, running=2.0), clock.now
+    motion = Motion(flow=lambda: (2, clock.now - started), counters=counters)
+    motion.silent_s()
+    clock.now += 3
+    motion.silent_s()
+    assert not await motion.count()
+    counters.now = {**counters.now, "generation_tokens": 9.0}
+    clock.now += 1
+    motion.silent_s()
+    assert await motion.count()
+    assert motion.still_s() == 4, "the page was renewed since, and nothing else"
+    clock.now += 6
+    motion.silent_s()
+    counters.now = {**counters.now, "generation_tokens": 11.0}
+    assert await motion.count()
+    assert motion.still_s() == 5
+
+
+@given(st.none() | st.floats(0, 1e6), st.floats(0, 1e6))
+def test_the_limit_grows_with_the_prompts_and_lies_between_a_step_and_the_most(prefill_s, more_s):
+    limit_s = prefill_limit_s(prefill_s)
+    assert standstill.STEP_LIMIT_S <= limit_s <= standstill.STALL_LIMIT_S
+    assert prefill_limit_s(None) == standstill.STALL_LIMIT_S
+    if prefill_s is not None:
+        assert limit_s <= prefill_limit_s(prefill_s + more_s)
 
 
 @pytest.mark.parametrize(("metrics", "ends_soon"), [(STEPPING, True), (METRICS, False)])
@@ -377,7 +467,7 @@ async def test_counters_that_move_with_every_step_tell_soon(watching, metrics, e
 
 async def test_a_step_that_takes_as_long_as_those_before_is_none(watching):
     made, _ = watching
-    made._longest_s = 20.0  # what an earlier point showed
+    made._survived.longest_s = 20.0  # what an earlier point showed
     counters = Counters(metrics=STEPPING, generation_tokens=7.0, running=2.0)
     assert await goes_on(made, flow=lambda: (2, 1e9), counters=counters)
 

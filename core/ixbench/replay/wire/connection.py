@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from ixbench.replay.sse import only_comments
 from ixbench.replay.wire.errors import CLOSED, WireError, broken_text, tls_text
 from ixbench.replay.wire.framing import ONE_CHUNK_READS, READ_BYTES, HeadReader
 from ixbench.replay.wire.limits import LARGEST_BODY_BYTES, MOST_READS
@@ -123,8 +124,14 @@ class Connection:
 
     @property
     def arrived_ns(self) -> int:
-        """Stamp of the last byte of a response; 0 while the first of the one under way is waited for."""
-        return self._last_ns if self._capture is None or self._capture.answered else 0
+        """Stamp of the last byte of a response that is no comment; 0 while the first of the one under way is waited for."""
+        capture = self._capture
+        if capture is None:
+            return self._last_ns
+        if not capture.pieces or not only_comments(capture.pieces[-1]):
+            return self._last_ns if capture.answered else 0
+        said = (stamp for stamp, piece in zip(reversed(capture.stamps), reversed(capture.pieces), strict=True) if not only_comments(piece))
+        return next(said, capture.headers_ns or 0)
 
     def begin(
         self, capture: Capture, method: bytes, head: bytes, body: bytes, *, limits: WireLimits, listener: Callable[[], None] | None = None

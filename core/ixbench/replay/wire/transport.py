@@ -119,7 +119,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         self._stamps.close()
 
     def flow(self) -> tuple[int, int]:
-        """Return how many exchanges are under way, and the stamp of the last byte of any response; 0 where none has arrived."""
+        """Return how many exchanges are under way, and the stamp of the last byte of any response, comments left out; 0 where none came."""
         latest_ns = max((connection.arrived_ns for connection in self._busy), default=0)
         return len(self._busy), max(latest_ns, self._arrived_ns)
 

@@ -22,7 +22,7 @@ from ixbench.launch.files import write_files
 from ixbench.launch.process import port_names
 from ixbench.measure.exposition import WindowFold, read_exposition
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, ModelSpec
-from ixbench.model.engine_metrics import COUNTERS, GAUGES
+from ixbench.model.engine_metrics import COUNTERS, GAUGES, STEPS
 from ixbench.model.errors import InputError, IxbenchError
 from ixbench.model.launch import LaunchPlan
 from ixbench.model.prompt import Message
@@ -267,7 +267,7 @@ class AdapterSuite:
             return
         plain(metrics)
         for alias in metrics.aliases:
-            known = (*COUNTERS, *GAUGES)
+            known = (*COUNTERS, *GAUGES, STEPS)
             assert alias.canonical in known, f"{alias.canonical!r} is no canonical name; allowed: {', '.join(known)}"
             assert alias.names, f"{alias.canonical} has no name"
             for name in (*alias.names, *alias.added):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ixbench.api.engine import EngineMetrics, MetricAlias
+from ixbench.api.engine import STEPS, EngineMetrics, MetricAlias
 
 _COMPUTED, _CACHED = "llamacpp:prompt_tokens", "llamacpp:prompt_tokens_cached"
 
@@ -17,8 +17,9 @@ LLAMACPP_METRICS = EngineMetrics(
         MetricAlias(canonical="accepted_tokens", names=("llamacpp:spec_decode_num_accepted_tokens",)),
         MetricAlias(canonical="drafted_tokens", names=("llamacpp:spec_decode_num_draft_tokens",)),
         MetricAlias(canonical="drafts", names=("llamacpp:spec_decode_num_drafts",)),
+        # The page is answered while a batch is computed, which on a CPU may take most of a minute; tokens count when a prompt or an answer
+        # is whole.
+        MetricAlias(canonical=STEPS, names=("llamacpp:n_decode",)),
     ),
     live_counters=(),
-    # Its loop of slots answers, so there is no answer while a batch is computed; on a CPU that may take most of a minute.
-    written_between_steps=True,
 )
