@@ -359,6 +359,8 @@ def test_acceptance_is_that_of_the_window_else_what_the_engine_reports():
 def test_tokens_a_chunk_tell_the_steps_where_one_chunk_is_one():
     rows = [sample_record("a", chunks=5, chunk_tokens=3), sample_record("b", chunks=1, chunk_tokens=9), sample_record("c", chunks=0)]
     assert measure(sample_measurement(rows), METRICS)["acceptance_length"]["per_chunk"] == 14 / 4
+    rows = [sample_record(chunks=2, chunk_tokens=3)]
+    assert measure(sample_measurement(rows), METRICS)["acceptance_length"]["per_chunk"] == 5
 
 
 def test_gauges_are_the_largest_of_all_readings():

@@ -47,6 +47,17 @@ def test_undefined_values_take_no_part():
     assert resampling.percentiles(numbers, (50,))[0, 0] == pytest.approx(percentile(np.repeat(numbers, draw), 50))
 
 
+def test_a_single_value_is_all_of_its_percentiles():
+    numbers = np.full(200, np.nan)
+    numbers[7] = 5.0
+    resampling = Resampling.of(SINGLE, 3)
+    drawn = np.concatenate(list(resampling.draws()))[:, 7] > 0
+    found = resampling.percentiles(numbers, (50, 100))
+    assert np.all(found[drawn] == 5.0)
+    assert np.all(np.isnan(found[~drawn]))
+    assert 0 < drawn.sum() < RESAMPLES
+
+
 def test_nothing_known_gives_no_interval():
     found = Resampling.of(SINGLE, 3).percentiles(np.full(200, np.nan), (50,))
     assert bounds(found[:, 0]) is None
@@ -104,6 +115,8 @@ def test_bounds_leave_out_a_fortieth_on_either_side():
 
 def test_sums_are_taken_over_sessions():
     resampling = Resampling.of(["a", "a", "b", "c", "d", "e"], 1)
+    rows = [np.array([float(number), 10.0 * number]) for number in range(1, 7)]
+    assert resampling.rows_by_session(rows).tolist() == [[3, 30], [3, 30], [4, 40], [5, 50], [6, 60]]
     by_session = resampling.by_session(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
     assert by_session.tolist() == [3.0, 3.0, 4.0, 5.0, 6.0]
     draw = next(resampling.draws())[0]

@@ -93,13 +93,13 @@ def test_where_answers_take_as_long_as_their_tokens_the_rate_does_not_vary():
     assert found["output"] == pytest.approx((120 / span_s(measurement),) * 2)
 
 
-@pytest.mark.parametrize(("field", "part", "whole"), [("usage_input", "total", 10_320), ("usage_output", "output", 10_288)])
+@pytest.mark.parametrize(("field", "part", "whole"), [("usage_input", "total", 10_410), ("usage_output", "output", 10_288)])
 def test_a_session_that_holds_nearly_all_tokens_may_be_drawn_never_or_several_times(field, part, whole):
-    records = [sample_record(f"r{number}", send_s=number, usage_input=0) for number in range(10)]
+    records = [sample_record(f"r{number}", send_s=number, usage_input=10) for number in range(10)]
     measurement = sample_measurement([replace(records[0], **{field: 10_000}), *records[1:]], load=Load(rate=1.0))
     rates = intervals_of(measurement, "a-r1").bootstrap["throughput_tok_s"]
     low, high = (end * span_s(measurement) / whole for end in rates[part])
-    assert low < 0.1
+    assert 0 < low < 0.1
     assert 2.5 < high < 5
     if field == "usage_input":
         assert rates["output"] == pytest.approx((320 / span_s(measurement),) * 2), "all hold as much of it"
@@ -110,6 +110,10 @@ def test_a_time_of_zero_has_no_interval_of_its_speed():
     assert found.percentiles["tpot_s"]["p50"] == (0.0, 0.0)
     assert found.percentiles["speed_tok_s_user"]["p50"] is None
     assert found.bootstrap["speed_tok_s_user"]["p50"] is None
+    half = [sample_record(f"r{n}", send_s=n, chunks=1 + n % 2, chunk_tokens=5) for n in range(40)]
+    found = intervals_of(sample_measurement(half), "a-c1")
+    assert found.percentiles["tpot_s"]["p50"] == (0.0, pytest.approx(0.02 / 9))
+    assert found.percentiles["speed_tok_s_user"]["p50"] is None
 
 
 def test_without_gpus_there_is_no_rate_per_gpu():

@@ -23,6 +23,7 @@ def test_nearest_takes_a_value_that_was_measured():
     assert percentile(range(1, 11), 90, "nearest") == 9
     assert percentile([5.0, 7.0], 0, "nearest") == 5
     assert percentile(range(1, 1001), 50, "nearest") == 500
+    assert percentile(range(1, 11), 85, "nearest") == 9
 
 
 def test_unknown_values_are_left_out_and_nothing_is_none():
@@ -137,6 +138,7 @@ def test_ranks_at_the_least_number_of_values():
     assert percentile_ranks(5, 50) is None
     assert percentile_ranks(6, 50) == (1, 6), "the smallest and the largest"
     assert percentile_ranks(2, 50, 50) == (1, 2), "each tail is exactly a quarter"
+    assert percentile_ranks(2, 50, 0.5) == (1, 2)
 
 
 def test_the_level_is_95_unless_another_is_asked_for():

@@ -45,7 +45,8 @@ def test_every_request_of_the_profile_has_one_outcome():
 
 def test_only_a_refusal_by_status_is_a_context_that_was_too_long():
     broken = sample_record(failure="truncated", error_class="context_overflow")
-    assert accounting(sample_measurement([broken])).context_overflow == 0
+    refused = [sample_record(failure="http_status", error_class=error) for error in ("context_overflow", "context_overflow", None)]
+    assert accounting(sample_measurement([broken, *refused])).context_overflow == 2
 
 
 def test_cancelled_requests_are_neither_ok_nor_failed():
@@ -68,6 +69,7 @@ def test_results_are_plain_json_numbers():
     parts = {"nan": math.nan, "inf": math.inf, "f": np.float64(1.5), "i": np.int64(3), "none": None}
     results = measure(sample_measurement([]), [metric("x", lambda _: parts)])
     assert json.loads(json.dumps(results, allow_nan=False)) == {"x": {"nan": None, "inf": None, "f": 1.5, "i": 3, "none": None}}
+    assert type(results["x"]["i"]) is int
 
 
 def test_a_metric_that_raises_is_named():
@@ -81,6 +83,14 @@ def test_a_metric_that_raises_costs_itself_alone_where_somebody_is_told():
     results = measure(sample_measurement([]), [broken, sound], failed=lambda one, error: told.append((one.name, type(error))))
     assert results == {"broken_s": None, "sound_s": 1.0}
     assert told == [("broken_s", ZeroDivisionError)]
+
+
+def test_what_cannot_be_measured_at_all_stops_the_reading_whoever_is_told():
+    def refuse(_):
+        raise BadRecordError("the record is broken")
+
+    with pytest.raises(BadRecordError):
+        measure(sample_measurement([]), [metric("x", refuse)], failed=lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +142,7 @@ def test_the_window_is_the_phase_as_noted_or_as_seen():
     assert window_s(sample_measurement([], start_ns=0, end_ns=5_000 * MS)) == 5
     assert window_s(sample_measurement([])) is None
     assert window_s(sample_measurement([], end_ns=5_000 * MS)) is None, "nobody knows when it began"
+    assert window_s(sample_measurement([], start_ns=0)) is None
 
 
 def test_token_sums_of_successes():
