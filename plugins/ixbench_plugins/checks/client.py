@@ -56,7 +56,7 @@ def _late_reads(measurement: Measurement, metrics: Metrics, lag: float, limit: f
 
 def _upper_bounds(metrics: Metrics) -> str | None:
     """Return what became of stamps of the kernel because several chunks were read at once, or None where few are affected."""
-    for name, what in (("ttft_bound_share", "first output"), ("bundled_share", "chunks")):
+    for name, what in (("ttft_bound_share", "first outputs"), ("bundled_share", "chunks")):
         found = metrics.get(name)
         if isinstance(found, int | float) and found > BOUND_LIMIT:
             return f"the times of {share(found)} of the {what} are upper bounds; allowed: {share(BOUND_LIMIT)}"
