@@ -233,6 +233,7 @@ def test_main_agents_and_sub_agents_apart():
     }  # fmt: skip
     plain = tasks(agentic=False)
     assert [plain[name] for name in (*BY_DEPTH, "depth_tokens")] == [None] * 5
+    assert measure(sample_measurement([], agentic=True), METRICS)["depth_tokens"] is None
 
 
 GOOD = {"ttft": 0.25, "tpot": 0.02}
@@ -298,6 +299,12 @@ def test_the_parts_of_the_time():
     assert [found["slice_ttft_s"][part] for part in ("s1", "s2", "s4", "s5")] == [0.1, 0.1, 0.2, 0.2]
 
 
+def test_a_request_that_is_sent_at_the_edge_of_a_part_belongs_to_what_follows():
+    records = [sample_record(f"r{i}", send_s=i, ttft_s=(i + 1) / 10) for i in range(6)]
+    found = measure(sample_measurement(records), METRICS)["slice_ttft_s"]
+    assert list(found.values()) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.55])
+
+
 def test_lengths_that_were_asked_for_and_what_came():
     records = [sample_record("a"), sample_record("b", output_asked=96, exact_length=False), sample_record("c", output_asked=None)]
     found = measure(sample_measurement(records), METRICS)
@@ -320,10 +327,15 @@ def test_a_prompt_that_was_not_counted_or_whose_blocks_were_not_has_no_share_in_
     records = [
         sample_record("a", usage_input=None, usage_cached=600, prompt_blocks=10),
         sample_record("b", usage_cached=600, prompt_blocks=10, hit_blocks=4),
+        sample_record("c", usage_cached=None, hit_blocks=4),
     ]
     found = measure(sample_measurement(records), METRICS)
     assert found["cache_hit_share"]["theoretical"] == 0.4
     assert (found["uncached_tokens"]["sum"], found["uncached_tokens"]["n"]) == (400, 1)
+
+
+def test_where_no_answer_speaks_of_caching_no_share_is_measured():
+    assert measure(sample_measurement([sample_record(usage_cached=None)]), METRICS)["cache_hit_share"]["measured"] is None
 
 
 def test_stamps_that_are_upper_bounds():

@@ -48,6 +48,7 @@ def test_an_unreached_rung_is_blank_and_names_the_nearest_miss(seed):
     assert (hundred.tok_s_gpu, hundred.usd_per_mtok, hundred.engine, hundred.precision, hundred.points) == (None, None, None, None, ())
     assert hundred.fastest_tok_s_user == pytest.approx(88.4)
     assert hundred.slowest_tok_s_user == pytest.approx(30.0)
+    assert not hundred.two_knots
 
 
 def test_an_interpolated_rung_rests_on_two_points_with_their_origin(seed):
@@ -226,6 +227,7 @@ def test_a_best_tpot_that_is_a_unit_error_is_not_named(point, run):
     ladder = build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s=milliseconds_lost)], axis="p90")])
     assert ladder.best_tpot is None
     assert any("unit error" in note for note in ladder.notes)
+    assert build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s={"p50": 0.00005})], axis="p90")]).best_tpot is None
     far_too_fast = {"p50": 1 / 200, "p90": 1 / 50}
     assert build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s=far_too_fast)], axis="p90")]).best_tpot is None
     fast = {"p50": 1 / 140, "p90": 1 / 50}

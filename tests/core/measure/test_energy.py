@@ -72,7 +72,8 @@ def test_a_window_that_is_not_covered_is_refused(window):
     with pytest.raises(WindowNotCoveredError) as refused:
         integrate([(0, 1), (10, 1)], *window)
     assert refused.value.code == "power_window_not_covered"
-    with pytest.raises(WindowNotCoveredError):
+    assert "power is known from 0 to 10" in str(refused.value)
+    with pytest.raises(WindowNotCoveredError, match="power is known from no moment at all"):
         integrate([], *window)
 
 
@@ -159,6 +160,18 @@ def test_samples_that_name_no_gpu_are_left_out():
     assert (codes(energy), energy.joules) == ([], pytest.approx(600))
 
 
+def test_samples_in_any_order_and_those_that_are_no_numbers():
+    found = samples("power_w", {0: [*reversed(steady(100)), (5.5, math.nan), (6.5, math.inf)]})
+    energy = sample_measurement([], gpus=1, start_ns=2 * S, end_ns=8 * S, read_samples=lambda _: found).energy
+    assert (codes(energy), energy.joules) == ([], pytest.approx(600))
+    assert sample_measurement([], gpus=1, read_samples=lambda _: found).energy is None, "nobody knows when it was measured"
+
+
+def test_counters_of_some_gpus_are_held_against_their_own_power():
+    energy = measured({0: steady(100), 1: steady(300)}, {1: [(0, 0), (10, 6000)]})
+    assert (codes(energy), energy.counter_error_share) == (["power_counter_mismatch"], 0.5)
+
+
 def test_counters_that_tell_another_story():
     power = {0: steady(100), 1: steady(300)}
     energy = measured(power, {0: [(0, 0), (10, 1200)], 1: [(0, 0), (10, 3050)]})
@@ -195,7 +208,8 @@ def test_counters_are_compared_only_where_power_is_known():
 
 
 def test_idle_gpus_that_count_nothing_agree():
-    assert codes(measured({0: steady(0), 1: steady(0)}, {0: [(0, 0), (10, 0)], 1: [(0, 0), (10, 0)]})) == []
+    energy = measured({0: steady(0), 1: steady(0)}, {0: [(0, 0), (10, 0)], 1: [(0, 0), (10, 0)]})
+    assert (codes(energy), energy.counter_error_share) == ([], 0)
 
 
 def test_the_recorded_stream_of_eight_gpus(shared):

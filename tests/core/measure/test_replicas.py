@@ -60,6 +60,8 @@ def test_the_spread_is_that_of_the_logarithms():
     replicas = [{"x": {"p50": math.exp(-0.1)}, "y": 1.0, "z": 0.0}, {"x": {"p50": math.exp(0.1)}, "y": 1.0, "z": 1.0}]
     assert spread(replicas) == {"x": {"p50": pytest.approx(0.1 * math.sqrt(2))}, "y": 0.0}
     assert spread(replicas[:1]) == {}
+    three = spread([{"y": math.exp(log)} for log in (0.0, 0.1, 0.5)])
+    assert three["y"] == pytest.approx(math.sqrt((0.2**2 + 0.1**2 + 0.3**2) / 2))
 
 
 def test_requests_add_up():
@@ -80,3 +82,7 @@ def test_the_worst_verdict_counts_and_says_in_how_many_replicas():
     warned = Verdict(status="valid_with_warnings", reasons=(thin,))
     assert worst_verdict([good, warned]).status == worst_verdict([warned, good]).status == "valid_with_warnings"
     assert worst_verdict([warned]) == warned, "of one replica nothing is counted"
+    other = Verdict(
+        status="valid_with_warnings", reasons=(Reason(code="too_short", value=50, limit=100, text="thick", severity="warning"),)
+    )
+    assert [reason.text for reason in worst_verdict([warned, other]).reasons] == ["thin (in 2 of 2 replicas)"]

@@ -126,6 +126,7 @@ BACKWARDS = {
     "connection before the send": {"conn_ns": -1},
     "head after the close": {"headers_ns": 10_000 * MS},
     "body written before the send": {"sent_ns": -5},
+    "body written before the send on a reused connection": {"sent_ns": -5, "conn_reused": True},
 }
 
 

@@ -37,6 +37,8 @@ def test_what_another_answer_brings_breaks_it():
 
 def test_the_longest_part_counts_wherever_it_is():
     assert silence(answer("a", 1, 30), answer("b", 4, 10), answer("c", 2, 25)) == 15
+    assert silence(answer("a", 1, 30), answer("b", 16, 24)) == 15
+    assert silence(sample_record("e", chunks=0), answer("s", 1, 2), answer("a", 1, 2, 20)) == 18
 
 
 def test_waiting_for_the_first_token_is_no_silence():

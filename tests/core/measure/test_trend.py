@@ -57,11 +57,17 @@ def test_a_step_is_looked_for_among_six_slices_or_more(values, fits):
 
 def test_the_rounding_of_large_numbers_is_no_scatter_and_a_little_scatter_is_no_rounding():
     assert trend(1e9 * np.arange(1, 6) / 3).error == 0
-    assert trend(100 + 1e-5 * np.array([0.0, 1.0, -1.0, 1.0, 0.0])).error > 0
+    for mean, scatter in ((100, 1e-5), (1e12, 1e4)):
+        assert trend(mean + scatter * np.array([0.0, 1.0, -1.0, 1.0, 0.0])).error > 0
 
 
 def test_one_slice_that_differs_may_be_chance():
     assert not trend(np.array([6.0, *[10.0] * 9])).certain
+    assert not trend(np.array([*[10.0] * 9, 6.0])).certain
+
+
+def test_no_change_is_none_however_sure():
+    assert not trend(np.full(5, 2.0)).certain
 
 
 @pytest.mark.parametrize("scatter", [0.01, 0.05, 0.2])
