@@ -102,6 +102,9 @@ def test_a_single_run_that_is_faster_by_more_than_its_scatter_says_so_too():
 def test_an_interval_that_ends_at_no_difference_explains_it(low, high):
     found = RateDifference(share=0.05, low_share=low, high_share=high)
     assert (found.outside, found.explained) == (False, True)
+    open_ = RateDifference(share=0.05, low_share=-0.1)
+    assert (open_.outside, open_.explained) == (False, False)
+    assert difference_of(SureRead(value=80, within=(76, 90)), SureRead(value=100, within=(95, None))).basis == "within_run"
 
 
 def test_equal_repeats_without_scatter_are_not_told_apart():
@@ -131,6 +134,7 @@ def test_the_bounds_of_a_difference_are_open_where_an_end_is():
         (-0.0004, "0.0 %"),
         (0.9996, "+100 %"),
         (1.5, "+150 %"),
+        (-1.5, "-150 %"),
         (12.345, "+1,235 %"),
         (None, "-"),
     ],
@@ -170,6 +174,8 @@ def test_the_sides_of_a_rung(ladder):
     ]
     beyond = row(compare_ladders(ladder(CURVE), ladder(CURVE[:2])), 75.0).b
     assert (beyond.tok_s_gpu, beyond.runs, beyond.reached, beyond.nearest_tok_s_user) == (None, 1, 0, 50.0)
+    assert rung.a.usd_per_mtok == pytest.approx(2 * rung.b.usd_per_mtok)
+    assert row(compare_ladders(ladder(CURVE), ladder(CURVE), money=False), 50.0).a.usd_per_mtok is None
     twice = row(compare_ladders(ladder(CURVE, CURVE), ladder(CURVE)), 50.0).a
     assert (twice.runs, twice.reached, twice.draws) == (2, 2, "repeats")
 
@@ -217,6 +223,7 @@ def test_with_single_runs_the_threshold_decides_alone_unless_their_own_scatter_e
     told = row(compare_ladders(single(400, None), single(380, None), fail_on=0.03), 50.0).failure
     assert told == "at 50 tok/s/user: -5.0 %; allowed: -3.0 %; 1 run each, so the threshold alone decides"
     assert row(compare_ladders(single(400, None), single(380, None), fail_on=0.06), 50.0).failure == ""
+    assert row(compare_ladders(single(400, None), single(300, None), fail_on=0.25), 50.0).failure == "", "as much as is allowed"
     narrow = row(compare_ladders(single(400, 0.001), single(380, 0.001), fail_on=0.03), 50.0)
     assert (narrow.difference.verdict, "more than varied within them" in narrow.failure) == ("cannot be told apart", True)
     wide = row(compare_ladders(single(400, 0.1), single(380, 0.1), fail_on=0.03), 50.0)
@@ -274,7 +281,8 @@ def test_two_repeats_are_draws(ladder):
 def test_repeats_stand_in_place_of_what_varied_within_each(point, run):
     points = [point("vllm-c1", 50.0, 400.0), point("vllm-c1-rep2", 50.0, 410.0, repeat=2)]
     known = [replace(found, intervals=bootstrapped(found, 0.1)) for found in points]
-    assert draws_of(build_ladder([run(known, campaign={"run": {"repeats": 2}})])).within(50.0, ("vllm-c1",)) == (None, None)
+    twice = draws_of(build_ladder([run(known, campaign={"run": {"repeats": 2}})]), range_policy="min_slo")
+    assert twice.within(45.0, ("vllm-c1", "vllm-c1-rep2")) == (None, None)
     assert None not in draws_of(build_ladder([run(known[:1])]), range_policy="min_slo").within(45.0, ("vllm-c1",))
 
 
@@ -338,6 +346,7 @@ def test_replicas_tell_two_simulated_runs_apart(point, run):
     found = row(compare_ladders(a, replicated(point, run, 1.3)), 30.0)
     assert (found.difference.verdict, found.difference.basis, found.a.draws, found.a.runs) == ("faster", "repeats", "replicas", 8)
     assert found.difference.low_share < 0.3 < found.difference.high_share
+    assert (found.a.reached, found.b.reached) == (8, 8)
     same = row(compare_ladders(a, replicated(point, run, 1.01)), 30.0)
     assert (same.difference.verdict, same.difference.reason) == ("cannot be told apart", "the replicas scatter as much")
     alone = row(compare_ladders(replicated(point, run, 1.0, count=1), replicated(point, run, 1.3, count=1)), 30.0)
@@ -365,6 +374,7 @@ def test_points_that_were_not_simulated_alike_have_no_replicas(point, run, evide
     points = [point("vllm-c1", 50.0, 400.0, evidence=evidence), point("vllm-c2", 100.0, 100.0, evidence=evidence)]
     draws = draws_of(build_ladder([run(points, read_replicas=rows.__getitem__)]))
     assert (draws.kind, draws.values(50.0)) == (None, ())
+    assert draws_of(build_ladder([run(points)])).kind is None, "none are kept"
 
 
 def test_pseudo_values_of_a_point_have_the_scatter_of_its_replicas(point, run):
@@ -426,6 +436,12 @@ def test_the_area_under_straight_lines(point, run):
     assert (found.from_tok_s_user, found.to_tok_s_user, found.covered_tok_s_user) == (30.0, 60.0, 30.0)
     assert (found.a_area, found.b_area) == pytest.approx((15_000, 18_000))
     assert (found.a_mean_tok_s_gpu, found.b_mean_tok_s_gpu, found.difference.share) == pytest.approx((500, 600, 0.2))
+
+
+def test_the_area_under_a_cubic(ladder):
+    side = LadderSide(ladder=ladder(((20.0, 1000.0), (60.0, 200.0))))
+    # The chord's 24,000 and (60 - 20)^2 x (m0 - m1) / 12, where the tangents are 1.5 and 0.75 times the slope of -20.
+    assert area_difference(side, side).a_area == pytest.approx(24_000 - 1600 * 15 / 12)
 
 
 def test_what_not_all_repeats_of_either_side_reach_is_not_covered(ladder):
@@ -519,6 +535,8 @@ def test_real_and_synthetic_acceptance_are_told_apart(point, run):
     found = comparison_mismatches(run([real], id_="one"), run([made], id_="two"))
     assert [fault.problem for fault in found] == ["acceptance of drafts is 'synthetic', but 'real' in A"]
     assert comparison_mismatches(run([real], id_="one"), run([point("a-c1", 50.0, 100.0, spec_method="mtp")], id_="two")) == ()
+    plain = point("b-c1", 50.0, 100.0)
+    assert comparison_mismatches(run([plain, real], id_="one"), run([plain, made], id_="two")) == found
 
 
 def test_what_is_not_known_is_none_of_the_values_of_a_side(point, run):
@@ -557,14 +575,14 @@ def test_metrics_that_are_compared_must_mean_the_same(point, run):
 
 
 def test_the_work_of_a_point_leaves_out_how_much_of_it_was_done(point, run):
-    campaign = {"model": {"revision": "r1", "path": "/x"}, "workload": {"seed": 7, "requests": 9}}
+    campaign = {"model": {"revision": "r1", "path": "/x"}, "workload": {"seed": 7, "requests": 9, "kind": "x"}}
     found = run([point("a-c1", 50.0, 100.0, corpus=None)], campaign=campaign)
-    work = dict(work_of(found, found.points[0]))
-    assert work == {
-        "model": "moonshotai/Kimi-K3",
-        "workload": "fixed",
-        "input length": "1024",
-        "output length": "256",
-        "revision": "r1",
-        "seed": "7",
-    }
+    assert work_of(found, found.points[0]) == (
+        ("model", "moonshotai/Kimi-K3"),
+        ("workload", "fixed"),
+        ("input length", "1024"),
+        ("output length", "256"),
+        ("revision", "r1"),
+        ("kind", "x"),
+        ("seed", "7"),
+    )

@@ -43,6 +43,8 @@ def test_a_class_without_tokens_has_no_price():
     bases = cost_bases(3.6, input_tok_s_gpu=8, cached_tok_s_gpu=8, output_tok_s_gpu=0)
     assert (bases.output, bases.uncached_input, bases.computed) == (None, None, None)
     assert bases.total == bases.input == pytest.approx(125.0)
+    few = cost_bases(3.6, input_tok_s_gpu=0.5, cached_tok_s_gpu=0.25, output_tok_s_gpu=0.5)
+    assert (few.output, few.uncached_input) == pytest.approx((2000.0, 4000.0)), "less than one a second is not none"
 
 
 def test_unknown_cached_tokens_leave_what_depends_on_them_blank():
@@ -59,6 +61,7 @@ def test_unknown_cached_tokens_leave_what_depends_on_them_blank():
         ((1.5, 8, math.nan, 0), "bad_rate"),
         ((1.5, 8, -1, 0), "bad_rate"),
         ((1.5, 8, 2, -1), "bad_rate"),
+        ((1.5, 8, 2, math.nan), "bad_rate"),
         ((1.5, 0, 0, 0), "bad_rate"),
         ((0, 8, 2, 0), "bad_price"),
     ],
@@ -88,7 +91,8 @@ def test_split_refuses_weights_that_pay_nothing(weights, code):
     assert code_of(cost_split, 1.5, input_tok_s_gpu=8, cached_tok_s_gpu=1, output_tok_s_gpu=2, weights=weights) == code
 
 
-def test_split_refuses_output_below_zero():
+def test_split_refuses_input_and_output_below_zero():
+    assert code_of(cost_split, 1.5, input_tok_s_gpu=-8, cached_tok_s_gpu=0, output_tok_s_gpu=9, weights=WEIGHTS) == "bad_rate"
     assert code_of(cost_split, 1.5, input_tok_s_gpu=8, cached_tok_s_gpu=1, output_tok_s_gpu=-1, weights=WEIGHTS) == "bad_rate"
 
 
@@ -106,7 +110,13 @@ def test_no_completed_session_has_no_price():
 
 @pytest.mark.parametrize(
     ("changes", "code"),
-    [({"gpus": 0}, "bad_gpu_count"), ({"gpus": 1.5}, "bad_gpu_count"), ({"window_s": 0}, "bad_rate"), ({"completed": -1}, "bad_rate")],
+    [
+        ({"gpus": 0}, "bad_gpu_count"),
+        ({"gpus": 1.5}, "bad_gpu_count"),
+        ({"window_s": 0}, "bad_rate"),
+        ({"completed": -1}, "bad_rate"),
+        ({"completed": math.nan}, "bad_rate"),
+    ],
 )
 def test_a_session_refuses_what_cannot_be(changes, code):
     assert code_of(session_cost, 2.0, **({"gpus": 4, "window_s": 1800, "completed": 8} | changes)) == code

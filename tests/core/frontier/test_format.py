@@ -29,6 +29,7 @@ FORMATTERS = [format_rate, format_usd, format_hourly, format_latency]
         (999.5, "1,000"),
         (2.5e6, "2,500,000"),
         (-12.345, "-12.3"),
+        (-1234.5, "-1,235"),
     ],
 )
 def test_rate(value, text):
@@ -80,6 +81,7 @@ def test_hourly(value, text, style):
 @pytest.mark.parametrize(("value", "text"), [(0, "$0.00"), (0.005, "$0.01"), (0.0049, "$0.0049"), (0.001, "$0.0010"), (1e-9, "<$0.000001")])
 def test_a_price_of_less_than_a_cent_is_not_nothing(value, text):
     assert format_hourly(value) == text
+    assert format_hourly(value, "site") == ("$0.01" if value == 0.005 else "$0.00")
 
 
 @pytest.mark.parametrize(

@@ -195,3 +195,4 @@ def test_costs_rest_on_the_mean_and_on_the_mean_shares(point, run3):
     table = build_cost_table([view], build_ladder([view]))
     assert table.tok_s_gpu == pytest.approx(1000.0)
     assert table.output_share == pytest.approx((0.1 + 0.2 + 0.1) / 3)
+    assert table.basis_note.endswith("they do not add up. Output and computed rates are those of the point itself.")
