@@ -98,7 +98,9 @@ def _content(path: Path, where: str) -> tuple[bytes, Fault | None]:
     allowed = "a file of JSON lines"
     try:
         if not path.exists():
-            return b"", Fault(where=where, problem=f"there is no file {path}", advice="a relative path starts at the folder of the campaign file")
+            return b"", Fault(
+                where=where, problem=f"there is no file {path}", advice="a relative path starts at the folder of the campaign file"
+            )
         if not path.is_file():
             return b"", Fault(where=where, problem=f"{path} is no regular file", allowed=allowed)
         with path.open("rb") as file:
