@@ -42,7 +42,8 @@ def gone(process):
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-def test_lines_come_when_they_are_printed_with_the_moment_of_each(start, tmp_path):
+def test_lines_come_when_they_are_printed_with_the_moment_of_each(start, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     lines, came, go_on = [], (threading.Event(), threading.Event()), tmp_path / "go-on"
 
     def take(line, ns):
