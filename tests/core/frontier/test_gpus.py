@@ -74,7 +74,15 @@ def test_what_cannot_be_is_refused(changes, code):
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize(("changes", "code"), [({"input_role": -1}, "bad_rate"), ({"prefill_gpus": 0}, "bad_gpu_count")])
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"input_role": -1}, "bad_rate"),
+        ({"output_role": math.inf}, "bad_rate"),
+        ({"prefill_gpus": 0}, "bad_gpu_count"),
+        ({"decode_gpus": -1}, "bad_gpu_count"),
+    ],
+)
 def test_the_identity_refuses_what_cannot_be(changes, code):
     with pytest.raises(FrontierError) as caught:
         total_from_roles(**({"input_role": 1, "output_role": 1, "prefill_gpus": 1, "decode_gpus": 1} | changes))

@@ -228,6 +228,9 @@ def test_a_best_tpot_that_is_a_unit_error_is_not_named(point, run):
     assert ladder.best_tpot is None
     assert any("unit error" in note for note in ladder.notes)
     assert build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s={"p50": 0.00005})], axis="p90")]).best_tpot is None
+    assert build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s={"p50": 0.0001})], axis="p90")]).best_tpot.s == 0.0001
+    thrice = {"p50": 1 / 150, "p90": 1 / 50}
+    assert build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s=thrice)], axis="p90")]).best_tpot.s == 1 / 150
     far_too_fast = {"p50": 1 / 200, "p90": 1 / 50}
     assert build_ladder([run([point("a-c1", 1.0, 100.0, tpot_s=far_too_fast)], axis="p90")]).best_tpot is None
     fast = {"p50": 1 / 140, "p90": 1 / 50}
@@ -318,6 +321,8 @@ def test_a_ladder_with_a_simulated_point_says_so(point, run):
     assert row(ladder, 50.0).evidence[0].evidence == "simulated"
     assert any("some simulated" in note for note in ladder.notes)
     assert build_ladder([run(points[:1])]).evidence == "measured"
+    both = build_ladder([run(points[:1], title="One"), run(points[1:], id_="two", title="Two", evidence="simulated")])
+    assert (both.title, both.evidence) == ("One", "simulated")
 
 
 # --- several runs ----------------------------------------------------------------------------------------------------------------------

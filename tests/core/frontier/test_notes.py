@@ -69,8 +69,18 @@ def test_a_unit_error_is_looked_for_in_the_points_that_have_a_time(point, run):
     assert len(about("unit error", said)) == 1
 
 
-def test_without_rates_no_price_is_missed(point, run):
-    assert about("No price", build_ladder([run([point("a-c1", 50.0, None, gpus=None)], quotes=())]).notes) == []
+def test_a_price_is_missed_where_there_is_a_rate(point, run):
+    without, rated = point("a-c1", 50.0, None, gpus=None), point("a-c2", 40.0, 100.0)
+    assert about("No price", build_ladder([run([without, point("a-c4", None, 100.0)], quotes=())]).notes) == []
+    notes = build_ladder([run([without, rated], quotes=())]).notes
+    assert [len(about(words, notes)) for words in ("No price", "number of GPUs")] == [1, 1]
+
+
+def test_the_fewest_knots_of_any_repeat_count(point, run):
+    first = [point(f"a-c{x:g}", x, y) for x, y in DENSE]
+    second = [point(f"a-c{x:g}-rep2", x, y, repeat=2) for x, y in DENSE[1:3]]
+    (note,) = build_ladder([run([*first, *second], rungs=(50.0,), campaign={"run": {"repeats": 2}})]).notes
+    assert note.endswith("has only 2 points on its frontier.")
 
 
 def test_measured_and_simulated_points_together(point, run):

@@ -95,6 +95,12 @@ def test_a_read_between_two_points_is_no_surer_than_they_are(point, run3):
     assert repeats.uncertainty_tok_s_gpu == repeats.neighbours_half_width_tok_s_gpu > repeats.half_width_tok_s_gpu
 
 
+def test_the_bracket_is_the_widest_of_all_repeats(point, run):
+    pairs = ((1, 60.0, 1000.0), (1, 40.0, 1500.0), (2, 70.0, 900.0), (2, 30.0, 1600.0))
+    points = [point(f"a-c{int(x)}" + ("-rep2" if n > 1 else ""), x, y, repeat=n) for n, x, y in pairs]
+    assert row(build_ladder([run(points, campaign={"run": {"repeats": 2}})]), 50.0).bracket == pytest.approx(40 / 50)
+
+
 def test_a_read_at_a_point_has_no_neighbours(point, run3):
     repeats = row(build_ladder([run3(repeated(point, "a", RATES), rungs=(60.0,))]), 60.0).repeats
     assert (repeats.neighbours_half_width_tok_s_gpu, repeats.half_width_tok_s_gpu) == (None, pytest.approx(half_width([700, 720, 690])))

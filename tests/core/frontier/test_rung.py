@@ -172,6 +172,11 @@ def test_a_zero_slope_counts_as_rising():
     assert slopes([0, 1, 2], [3, 3, 3]) == [0.0, 0.0, 0.0]
 
 
+def test_a_straight_line_has_one_slope():
+    assert slopes([0, 1, 2], [0, 0.5, 1]) == [0.5, 0.5, 0.5]
+    assert slopes([0, 1, 2], [1, 0.5, 0]) == [-0.5, -0.5, -0.5]
+
+
 # --- inverse ---------------------------------------------------------------------------------------------------------------------------
 
 
@@ -204,6 +209,8 @@ def test_inverse_of_the_chord():
     read = fastest_speed(THREE, 700, mode="linear")
     assert read.status == "interpolated"
     assert read.x == pytest.approx(35.0, rel=1e-12)
+    assert read_rung(THREE, read.x, mode="linear").value == 700
+    assert read_rung(THREE, math.nextafter(read.x, 100), mode="linear").value < 700, "it is the last"
 
 
 def test_inverse_step_names_a_measured_speed():

@@ -104,6 +104,17 @@ def test_two_repeats_are_read_as_one():
     assert (promised.read.value, promised.read.at_x) == (2250.0, 80.0), "what holds for both"
 
 
+def test_two_repeats_can_be_read_where_both_can():
+    chosen = select([TWICE], 60)
+    assert (chosen.slowest, chosen.fastest) == (55.0, 80.0)
+
+
+def test_two_repeats_of_each_are_compared_and_one_of_either_is_not():
+    other = replace(at(TWICE, 0.5), key="other")
+    assert select([TWICE, other], 60).runner_up.difference.difference > 0
+    assert select([TWICE, replace(at(A, 0.5), key="other")], 60).runner_up.difference is None
+
+
 def test_one_read_of_a_curve_with_two_knots_is_enough_to_say_so():
     mixed = replace(TWICE, points=(*TWICE.points, (70.0, 3000.0)), repeats=((0, 1), (2, 4, 3)))
     assert select([mixed], 60).read.two_knots
@@ -142,6 +153,7 @@ def test_min_cost_without_any_price_is_refused_where_nothing_reaches_the_rung_to
     with pytest.raises(FrontierError) as caught:
         select([A, B], 500, policy="min_cost")
     assert caught.value.code == "no_price"
+    assert select([], 50, policy="min_cost").status == "no_curve"
 
 
 def test_a_price_that_a_curve_out_of_reach_lacks_does_not_matter():
@@ -179,6 +191,7 @@ def test_an_unreadable_bucket_passes_the_rung_on():
 
 def test_within_a_bucket_the_larger_value_wins():
     assert winner(FP4, at(replace(FP4, key="other"), 1.01), policy="priority") == "other"
+    assert select([FP4, at(replace(FP4, key="other"), 1.01)], 50, policy="priority").runner_up.curve.key == "fp4"
 
 
 def test_other_precisions_do_not_compete_under_priority():
