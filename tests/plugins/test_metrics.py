@@ -110,6 +110,8 @@ def test_nothing_measured_is_null_throughout_never_zero():
     values = [part for value in metrics.values() for part in (value.values() if isinstance(value, dict) else [value])]
     assert values
     assert set(values) == {None}
+    for name in RATES:
+        assert list(metrics[name]) == ["total", "input", "output", "computed"], name
 
 
 def powered(gpus, watts):

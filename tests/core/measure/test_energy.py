@@ -165,6 +165,7 @@ def test_samples_in_any_order_and_those_that_are_no_numbers():
     energy = sample_measurement([], gpus=1, start_ns=2 * S, end_ns=8 * S, read_samples=lambda _: found).energy
     assert (codes(energy), energy.joules) == ([], pytest.approx(600))
     assert sample_measurement([], gpus=1, read_samples=lambda _: found).energy is None, "nobody knows when it was measured"
+    assert codes(measured({0: [*steady(100, last=7), (8, math.nan)]}, gpus=1)) == ["power_window_not_covered"]
 
 
 def test_counters_of_some_gpus_are_held_against_their_own_power():
