@@ -56,6 +56,7 @@ def test_two_lists_far_apart_are():
 
 def test_the_freedom_of_two_lists_of_two_of_which_one_does_not_scatter_is_one():
     assert compare([1.0, 3.0], [5.0, 5.0]).margin == pytest.approx(12.7062047)
+    assert compare([1.0, 3.0], [5.0, 7.0]).margin == pytest.approx(4.3026527 * math.sqrt(2)), "two of each that scatter alike have two"
 
 
 def test_told_apart_needs_two_of_each():

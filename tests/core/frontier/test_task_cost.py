@@ -18,6 +18,8 @@ def test_all_gpus_are_paid_for_the_whole_phase():
     (cost,) = task_costs([sample_run(point(gpus=8))])
     assert (cost.point, cost.tasks, cost.phase_s, cost.gpus) == ("vllm-c4", 12, 1800.0, 8)
     assert list(cost.usd.values()) == pytest.approx([quote.usd_per_gpu_hour * 8 * 0.5 / 12 for quote in SAMPLE_QUOTES])
+    (short,) = task_costs([sample_run(point(gpus=8, phase_s=0.5))])
+    assert list(short.usd.values()) == pytest.approx([quote.usd_per_gpu_hour * 8 * 0.5 / 3600 / 12 for quote in SAMPLE_QUOTES])
 
 
 def test_nothing_completed_has_no_cost_and_not_zero():
