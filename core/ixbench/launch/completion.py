@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from ixbench.model.launch import LaunchPlan
 
 CONNECT_LIMIT_S = 5.0
+_LONGEST_PROMPT = 100_000
+"""Tokens of a prompt of ours, in the template of a model: what is more is no count."""
 _THINKING = ("reasoning_content", "reasoning", "thinking")
 _TEXTS = ("text", "content")
 
@@ -29,6 +31,17 @@ async def complete(
         return await client.post("/v1/chat/completions", json=body, timeout=timeout)
     body["prompt"] = prompt
     return await client.post("/v1/completions", json=body, timeout=timeout)
+
+
+def prompt_tokens(response: httpx.Response) -> int | None:
+    """Return how many tokens the prompt of a completion had, by its usage; None where it does not tell."""
+    try:
+        body = response.json()
+    except ValueError:
+        return None
+    usage = body.get("usage") if isinstance(body, dict) else None
+    found = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return found if isinstance(found, int) and 0 < found <= _LONGEST_PROMPT else None
 
 
 def answer_text(body: Any) -> str:  # noqa: ANN401 - whatever JSON the server sent

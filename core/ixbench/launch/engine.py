@@ -118,6 +118,13 @@ class RunningEngine:
         self._watch.notes.clear()
         return notes
 
+    def questions(self) -> tuple[int, int | None]:
+        """Return how many completions of one token the watch of the point asked for beside the load, and the prompt tokens of one."""
+        if self._watch is None:
+            return 0, None
+        asked = self._watch.vitals.questions
+        return asked.asked, asked.input
+
     def log_line(self) -> int:
         """Return how many lines the log has; cheap enough for between two phases."""
         if self.log is None:

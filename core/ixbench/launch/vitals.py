@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx
 
-from ixbench.launch.completion import complete
+from ixbench.launch.completion import complete, prompt_tokens
 from ixbench.launch.control import describe_error, describe_response
 from ixbench.model.engine_metrics import STEPS
 from ixbench.model.errors import IxbenchError
@@ -31,6 +31,15 @@ _STEPS = 25
 _OK = 200
 
 
+@dataclass(slots=True, kw_only=True)
+class Questions:
+    """Completions of one token that were asked for beside the load: the engine's counters hold them, and the load's records do not."""
+
+    asked: int = 0
+    input: int | None = None
+    """Prompt tokens of one, as the server counts them; None while none was answered with its usage."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
     """Asks one server."""
@@ -39,6 +48,7 @@ class Vitals:
     client: httpx.AsyncClient
     """For control requests."""
     model: str
+    questions: Questions = field(default_factory=Questions)
 
     @property
     def health_path(self) -> str:
@@ -69,11 +79,13 @@ class Vitals:
 
     async def completes(self, limit_s: float) -> bool:
         """Whether a completion of one token is answered within the limit. A refusal is an answer too: who refuses is not dead."""
+        self.questions.asked += 1
         try:
             with anyio.fail_after(limit_s):
                 response = await complete(self.client, self.plan, self.model, limit_s=None)
         except (TimeoutError, httpx.HTTPError):
             return False
+        self.questions.input = prompt_tokens(response) or self.questions.input
         return response.status_code < httpx.codes.INTERNAL_SERVER_ERROR
 
 

@@ -97,6 +97,7 @@ class EngineWatch:
     async def watch(self, order: WatchOrder) -> Failure:
         """Return when the engine has died or hangs; wait for ever otherwise, so cancel it."""
         self._failure = None
+        self.vitals.questions.asked = 0
         motion = Motion(flow=order.flow, counters=order.counters, survived=self._survived)
         async with anyio.create_task_group() as tasks:
             for look in (self._processes(order), self._health(order), self._motion(order, motion)):

@@ -56,6 +56,10 @@ class Measurement:
     """What stamped the chunks; None = not known."""
     engine_window: EngineWindow | None = None
     """What the engine's own counters said over the profile phase; None = nobody asked, or it has none."""
+    questions: int = 0
+    """Completions of one token that were asked for while the point ran, to see whether a silent engine lives."""
+    question_input: int | None = None
+    """Prompt tokens of one of them; None = the server did not tell."""
     log_findings: tuple[LogFinding, ...] = ()
     """Known lines that the engine's log took on during the profile phase."""
     server_changes: tuple[str, ...] = ()

@@ -195,6 +195,7 @@ async def measure_point(
     profile = report.phase("profile")
     # From the disk, where each went as its request ended: a long point takes no more memory while it runs than a short one.
     records = writer.records()
+    questions, question_input = engine.questions()
     measurement = measurement_of(
         point,
         workload,
@@ -210,6 +211,8 @@ async def measure_point(
         client_wait_s=profile.client_wait_s if profile else None,
         clock=channel.stamped_by,
         engine_window=phase.window(),
+        questions=questions,
+        question_input=question_input,
         cache_reset=job.cache_reset,
         prompts_repeat=workload.repeats(point.workload_options),
         profiled=job.profile,

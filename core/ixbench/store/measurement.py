@@ -42,6 +42,8 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     least_s: float | None = None
     engine_failure: Failure | None = None
     engine_window: EngineWindow | None = None
+    questions: int = 0
+    question_input: int | None = None
     log_findings: tuple[LogFinding, ...] = ()
     server_changes: tuple[str, ...] = ()
     clock_drift_s: float | None = None

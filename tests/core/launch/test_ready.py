@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 
-from ixbench.launch.completion import answer_text
+from ixbench.launch.completion import answer_text, prompt_tokens
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
 from ixbench.model.launch import SanityPrompt
@@ -134,3 +135,20 @@ async def test_progress_does_not_move_the_hard_limit(start, python, launch_plan)
 async def test_without_a_soft_limit_silence_is_no_stall(start, server, launch_plan):
     async with start(launch_plan(server("slow"), progress=("Loading shards",))) as engine:
         assert engine.started_s >= 1.0
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b'{"usage": {"prompt_tokens": 12}}', 12),
+        (b'{"usage": {"prompt_tokens": 0}}', None),
+        (b'{"usage": {"prompt_tokens": 1e9}}', None),
+        (b'{"usage": {"prompt_tokens": 1000000000000}}', None),
+        (b'{"usage": {"prompt_tokens": "12"}}', None),
+        (b'{"usage": []}', None),
+        (b"[]", None),
+        (b"\xff<html>", None),
+    ],
+)
+def test_the_prompt_tokens_of_a_question_are_believed_where_they_can_be_some(content, found):
+    assert prompt_tokens(httpx.Response(200, content=content)) == found

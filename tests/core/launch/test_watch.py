@@ -273,7 +273,7 @@ class Server:
         status = self.health if request.url.path == "/health" else self.completion
         if status is None:
             await anyio.sleep_forever()
-        return httpx.Response(status, json={})
+        return httpx.Response(status, json={"usage": {"prompt_tokens": 3}})
 
 
 @pytest.fixture
@@ -365,6 +365,8 @@ async def test_an_engine_that_stands_still_by_its_own_counters_and_answers_nothi
     made, answers = watching
     order = {"flow": lambda: (2, 1e9), "counters": Counters(generation_tokens=7.0, running=2.0), "stall_limit_s": 0.5}
     assert await goes_on(made, **order), "it holds its answers back, and completes a token"
+    assert made.vitals.questions.asked >= 1, "its counters will hold them"
+    assert made.vitals.questions.input == 3
     answers.completion = None
     failure = await ends(made, **order)
     assert failure.code == "engine_stalled"

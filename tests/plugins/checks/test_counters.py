@@ -59,6 +59,24 @@ def test_tokens_by_counter_and_by_usage_must_agree(delta, value, words):
     assert reasons(ten(engine_window=window(**delta)), {"metrics_missing": 2.0}) == {}
 
 
+@pytest.mark.parametrize(
+    ("delta", "input_each", "fine"),
+    [
+        ({"generation_tokens": 328.0, "prompt_tokens": 10_400.0}, 50, True),
+        ({"generation_tokens": 320.0, "prompt_tokens": 10_000.0}, 50, True),
+        ({"generation_tokens": 332.0, "prompt_tokens": 10_400.0}, 50, False),
+        ({"generation_tokens": 328.0, "prompt_tokens": 10_600.0}, 50, False),
+        ({"generation_tokens": 310.0}, 50, False),
+        ({"prompt_tokens": 90_000.0}, None, True),
+        ({"prompt_tokens": 9_000.0}, None, False),
+    ],
+)
+def test_what_was_asked_beside_the_load_may_have_been_counted(delta, input_each, fine):
+    """Eight questions of one token each, whose prompts the server may have measured."""
+    found = reasons(ten(engine_window=window(**delta), questions=8, question_input=input_each))
+    assert ("metrics_missing" not in found) == fine
+
+
 @pytest.mark.parametrize("counted", [288.0, 310.0, 320.0])
 def test_of_a_request_without_usage_anything_up_to_what_it_asked_may_have_been_counted(counted):
     cut = sample_record("cut", send_s=9.0, usage_output=None, usage_input=None, failure="truncated", finish_reason=None)
