@@ -82,6 +82,7 @@ def soak(campaign: Path, results: Path, *, first: bool) -> int:
     content = json.loads(point.read_text())
     records = RunReader(point.parents[2]).records(point.parent.name)
     late_s = np.array([record.send_ns - record.due_ns for record in records if record.due_ns is not None]) / 1e9
+    ttft_s = np.array([record.chunks.ns[0] - record.send_ns for record in records if record.chunks]) / 1e9
     chunks = sum(len(record.chunks) for record in records)
     tenths = [max(part) / 1e6 for part in np.array_split(np.array(memory), 10) if len(part)]
     cpu_us = 1e6 * (times.user + times.system) / chunks
@@ -90,7 +91,7 @@ def soak(campaign: Path, results: Path, *, first: bool) -> int:
     print(
         "sent late, ms:",
         ", ".join(f"p{share} {1e3 * np.percentile(late_s, share):.2f}" for share in (50, 99, 99.9)),
-        f"max {1e3 * late_s.max():.1f}",
+        f"max {1e3 * late_s.max():.1f}; TTFT p50 {1e3 * np.median(ttft_s):.1f}",
     )
     print("verdict:", content["verdict"]["status"], [reason["text"] for reason in content["verdict"]["reasons"]])
     return 0
