@@ -189,8 +189,8 @@ def test_forced_acceptance_is_refused_and_the_deployment_is_named(read, house):
     (found,) = faults(make_plan, campaign, house)
     assert found == (
         "benchmarks.toml: deployment[1]: [accuracy] asks questions of deployment 'fast', which forces the acceptance of its drafts (a mean "
-        "of 2.5 tokens a step), and then no answer has a meaning; let it accept drafts by what they say, or measure it in a campaign without "
-        "[accuracy]"
+        "of 2.5 tokens a step), and then no answer has a meaning; let it accept drafts by what they say, or measure it in a campaign "
+        "without [accuracy]"
     )
     by_recipe = '[[deployment]]\nengine = "acme"\nrecipe = "big"\nconcurrency = 1\n'
     (found,) = faults(make_plan, read(deployment=DEPLOYMENT + by_recipe), house)
