@@ -523,10 +523,12 @@ def test_what_runs_must_share_and_what_not(point, run):
 
 
 def test_a_side_may_hold_several_precisions_if_the_other_holds_the_same(point, run):
-    both = [point("a-c1", 50.0, 100.0), point("b-c1", 50.0, 100.0, precision="fp8")]
-    a = run(both, id_="one")
-    assert comparison_mismatches(a, run(both[::-1], id_="two")) == ()
-    assert [fault.problem for fault in comparison_mismatches(a, run(both[:1], id_="two"))] == ["precision is 'fp4', but 'fp4, fp8' in A"]
+    precisions = ("int4", "fp8", "bf16", "fp4", "fp16")
+    all_ = [point("a-c1", 50.0, 100.0, precision=precision) for precision in precisions]
+    a = run(all_, id_="one")
+    assert comparison_mismatches(a, run(all_[::-1], id_="two")) == ()
+    (fault,) = comparison_mismatches(a, run(all_[:1], id_="two"))
+    assert fault.problem == "precision is 'int4', but 'bf16, fp16, fp4, fp8, int4' in A"
 
 
 def test_real_and_synthetic_acceptance_are_told_apart(point, run):

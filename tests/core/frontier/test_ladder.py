@@ -358,6 +358,12 @@ def test_two_runs_of_one_day_share_a_curve_unless_it_is_agentic(point, run):
         assert row(build_ladder([morning, evening]), 50.0).status == status
 
 
+def test_days_stand_in_order(point, run):
+    days = [f"2026-09-{day:02}" for day in (9, 3, 27, 14, 1, 21)]
+    runs = [run([point("a-c1", 50.0, 100.0, engine=f"e{day}")], id_=day, started=f"{day}T00:00:00Z") for day in days]
+    assert build_ladder(runs).dates == tuple(sorted(days))
+
+
 def test_dates_far_apart_are_noted(point, run):
     old = run([point("a-c1", 50.0, 9000.0)], id_="old", started="2026-09-01T00:00:00Z")
     new = run([point("b-c1", 50.0, 100.0, engine="atom")], id_="new", started="2026-11-30T00:00:00Z")
