@@ -353,6 +353,14 @@ def test_replicas_tell_two_simulated_runs_apart(point, run):
     assert (alone.difference.basis, alone.a.draws, alone.a.runs) == (None, None, 1)
 
 
+def test_a_rung_that_not_all_replicas_reach_is_that_of_the_one_mean(point, run):
+    a = replicated(point, run, 1.0, fastest=100.2)
+    frontiers = LadderSide(ladder=a).draws[a.curves[0].key].frontiers
+    assert min(knots.x[-1] for knots in frontiers) < 100.0 < a.curves[0].readable.fastest
+    side = row(compare_ladders(a, a), 100.0).a
+    assert (side.runs, side.reached, side.draws) == (1, 1, "replicas")
+
+
 def test_two_replicas_are_enough_and_each_leaves_the_other(point, run):
     draws = draws_of(replicated(point, run, 1.0, count=2), range_policy="min_slo")
     assert (draws.kind, len(draws.values(10.0))) == ("replicas", 2)
