@@ -71,6 +71,7 @@ def test_a_bad_answer_is_counted_as_what_it_is(done, kind):
     errors = next(reason for reason in result["verdict"]["reasons"] if reason["code"] == "errors")
     assert errors["text"] == f"no request succeeded: {failure} {len(PROMPTS)}"
     assert f"{identifier(kind)}: INVALID, {len(PROMPTS)} requests, {len(PROMPTS)} failed" in done.err
+    assert errors["text"] not in done.err, "progress tells codes; the sentences stand under the table"
     assert result["metrics"]["throughput_tok_s_gpu"]["total"] is None
     assert result["axis"]["tok_s_user"] is None
 

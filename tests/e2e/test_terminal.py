@@ -159,7 +159,8 @@ def test_the_live_table_leaves_one_picture_and_the_results_follow(shell, campaig
     assert re.fullmatch(r"not-found-c2 +INVALID +[\d.]+ s +12/12 +12", lines[header + 3])
     assert lines[header + 4 : header + 6] == ["2 of 2 points", ""]
     before, after = "\n".join(lines[:header]), "\n".join(lines[header + 6 :])
-    assert "not-found-c2: INVALID, no request succeeded: http_status 12" in before.replace("\n", " ")
+    assert "not-found-c2: INVALID, errors" in before, "the codes are said as it happens"
+    assert "not-found-c2: errors: no request succeeded: http_status 12" in after.replace("\n", " "), "and the sentences in the end"
     assert after.startswith("Prompts\n")
     assert after.rstrip().splitlines()[-1].startswith("results: results/")
     assert max(map(len, lines)) <= COLUMNS, "the report is as wide as the terminal"

@@ -40,6 +40,7 @@ from ixbench.model.result import (
     PointResult,
     Reason,
     Verdict,
+    reason_codes,
 )
 from ixbench.model.run import Artifact, Interpolation, MetricNote, ReportSettings, RunView
 from ixbench.model.units import format_duration
@@ -126,6 +127,7 @@ __all__ = [
     "pct_faster",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
+    "reason_codes",
     "select",
     "session_of",
     "task_costs",

@@ -45,6 +45,12 @@ class Verdict:
     reasons: tuple[Reason, ...] = ()
 
 
+def reason_codes(verdict: Verdict) -> tuple[str, ...]:
+    """Return the codes of the reasons that decided a verdict, each once: of an invalid point those that made it so."""
+    severity = "invalid" if verdict.status == "invalid" else "warning"
+    return tuple(dict.fromkeys(reason.code for reason in verdict.reasons if reason.severity == severity))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnergyReading:
     """What the GPUs of a point took while it was measured, by their own power readings. It never makes a point invalid."""

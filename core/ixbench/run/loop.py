@@ -19,6 +19,7 @@ from ixbench.launch.route import route_to
 from ixbench.model.accuracy import accuracy_words
 from ixbench.model.errors import IxbenchError
 from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, PointStarted
+from ixbench.model.result import reason_codes
 from ixbench.model.units import format_duration
 from ixbench.replay.floor import measure_floor
 from ixbench.replay.http_channel import HttpChannel
@@ -369,7 +370,5 @@ def _table(value: object) -> Mapping[str, object]:
 
 
 def _detail(result: PointResult) -> str:
-    """Return why a point is not plainly valid, in one line."""
-    if result.failure is not None:
-        return f"{result.failure.cause} {result.failure.fix}".strip()
-    return "; ".join(reason.text for reason in result.verdict.reasons)
+    """Return why a point is not plainly valid, in a few words: the reports tell the sentences and what to do."""
+    return result.failure.cause if result.failure is not None else ", ".join(reason_codes(result.verdict))

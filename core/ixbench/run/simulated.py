@@ -20,7 +20,7 @@ from ixbench.model.accuracy import SIMULATED_NOTE
 from ixbench.model.counts import counted
 from ixbench.model.errors import IxbenchError
 from ixbench.model.events import PointFinished, PointStarted
-from ixbench.model.result import ClientReport
+from ixbench.model.result import ClientReport, reason_codes
 from ixbench.plan.show import launch_plan_json, planned_commands
 from ixbench.replay.progress import Progress
 from ixbench.run.identity import point_result
@@ -172,7 +172,7 @@ class SimulatedLoop:
         self.results.append(sealed)
         state = self.state.points[point.id]
         state.load, state.seconds = None, seconds
-        state.detail = "; ".join([f"SIMULATED, {counted(len(replicas), 'replica')}", *(reason.text for reason in sealed.verdict.reasons)])
+        state.detail = "; ".join([f"SIMULATED, {counted(len(replicas), 'replica')}", *reason_codes(sealed.verdict)])
         state.enter(STAGE_OF_VERDICT[sealed.verdict.status])
         self.view.changed(state)
         self.host.emit(PointFinished(point_id=sealed.id, result=sealed))

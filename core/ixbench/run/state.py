@@ -48,7 +48,7 @@ class PointState:
     stage_started_s: float = 0.0
     """Monotonic seconds."""
     detail: str = ""
-    """Last log line of a starting engine, or why the point is not valid."""
+    """Last log line of a starting engine, or why the point is not plainly valid, in a few words."""
     seconds: float | None = None
     """How long the finished point took."""
     rate_tok_s: float | None = None

@@ -63,7 +63,7 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     say = terminal.say
     say(title(ladder), headline(ladder))
     terminal.space()
-    if ladder.rates_known:
+    if ladder.rates_known and ladder.configs:
         say(marked("Ladder", ladder))
         terminal.table(*_ladder_cells(ladder, tight=tight), RUNG_NUMBERS)
         say(*settings_sentences(ladder))
@@ -89,12 +89,16 @@ def _text(runs: Sequence[RunView], width: int) -> str:
         terminal, runs, [(cell[0], row) for cell, row in zip(cells, rows, strict=True)], marked("Metrics of other plugins", ladder)
     )
     say(*(f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing))
+    # Where nothing answered, why and what to do is the last that is said: there is nothing to count, to read or to define.
+    told = [*notes(ladder), *(findings(ladder) if ladder.configs else ())]
+    if told:
+        terminal.space()
+        say(*told)
     terminal.space()
-    say(*notes(ladder), *findings(ladder))
-    terminal.space()
-    if ladder.rates_known:
+    if ladder.rates_known and ladder.configs:
         say(*reading(ladder, runs))
-    say(*definitions("ttft_s", "tpot_s", "throughput_tok_s"))
+    named = [name for name in ("ttft_s", "tpot_s", "throughput_tok_s") if any(row.point.metrics.get(name) for row in rows)]
+    say(*definitions(*named))
     if gated:
         say("right: share of the questions of its accuracy gate that the point's launch answered right.")
         say(*accuracy_sentences(row.point for row in rows))

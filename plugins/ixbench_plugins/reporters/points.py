@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.report import NOT_GATED
+from ixbench.api.report import NOT_GATED, reason_codes
 from ixbench_plugins.metrics import METRICS
 from ixbench_plugins.reporters.text import MISSING
 from ixbench_plugins.reporters.words import SIMULATED
@@ -62,8 +62,7 @@ class PointRow:
         if point.failure is not None:
             words = f"FAILED {point.failure.code}"
         else:
-            severity = "invalid" if point.verdict.status == "invalid" else "warning"
-            codes = ", ".join(dict.fromkeys(reason.code for reason in point.verdict.reasons if reason.severity == severity))
+            codes = ", ".join(reason_codes(point.verdict))
             words = {"valid": "valid", "valid_with_warnings": f"valid, warnings: {codes}", "invalid": f"INVALID {codes}"}[
                 point.verdict.status
             ]

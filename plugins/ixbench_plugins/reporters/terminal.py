@@ -61,8 +61,8 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """All of it."""
-        return "".join(f"{line.rstrip()}\n" for line in self._out.getvalue().splitlines())
+        """All of it, without empty lines at its end."""
+        return "".join(f"{line.rstrip()}\n" for line in self._out.getvalue().rstrip().splitlines())
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[int], *, width: int, tight: bool) -> Table:

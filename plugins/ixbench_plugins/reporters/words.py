@@ -216,9 +216,8 @@ def findings(ladder: Ladder) -> Iterator[str]:
     if best:
         apart = "; the smallest of each, not one run" if len(best) > 1 and len({found.point for _, found in _latencies(ladder)}) > 1 else ""
         yield f"Best median latencies: {', '.join(best)}{apart}."
-    engines = ", ".join(ladder.engines) or "none"
-    dates = f", {ladder.dates[0]}" + (f" to {ladder.dates[-1]}" if ladder.dates[0] != ladder.dates[-1] else "") if ladder.dates else ""
-    yield f"Counted: {_count(ladder.configs, 'point')}; engines {engines}; precisions {', '.join(ladder.precisions) or 'not known'}{dates}."
+    if ladder.configs:
+        yield _counted(ladder)
     left = ladder.left_out
     gone = [
         f"{number} {words}"
@@ -227,6 +226,13 @@ def findings(ladder: Ladder) -> Iterator[str]:
     ]
     if gone:
         yield f"Not on the ladder: {', '.join(gone)}; see the table of points."
+
+
+def _counted(ladder: Ladder) -> str:
+    """Return how many points the ladder is made of, and of what."""
+    dates = f", {ladder.dates[0]}" + (f" to {ladder.dates[-1]}" if ladder.dates[0] != ladder.dates[-1] else "") if ladder.dates else ""
+    engines, precisions = ", ".join(ladder.engines), ", ".join(ladder.precisions) or "not known"
+    return f"Counted: {_count(ladder.configs, 'point')}; engines {engines}; precisions {precisions}{dates}."
 
 
 def _latencies(ladder: Ladder) -> list[tuple[str, BestLatency]]:

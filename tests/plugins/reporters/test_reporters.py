@@ -411,6 +411,16 @@ def test_runs_of_different_work_share_no_ladder_but_a_table():
                 list(reporter.render([usual(), other], reporter.Options()))
 
 
+def test_where_nothing_answered_the_text_ends_with_why_and_what_to_do():
+    fix = "Check the address."
+    failure = Failure(code="endpoint_unreachable", cause="http://127.0.0.1:9 does not answer.", fix=fix)
+    for gpus in (None, 8):
+        point = sample_point("endpoint-c1", speed_tok_s_user=None, rate_tok_s_gpu=None, gpus=gpus, failure=failure)
+        text = render(sample_run(point))["console.txt"]
+        assert text.endswith(f"endpoint-c1: endpoint_unreachable: http://127.0.0.1:9 does not answer. {fix}\n"), text
+        assert "Ladder" not in text, "nor is there a ladder without any rung"
+
+
 def test_a_run_without_any_point_is_reported_too():
     text = render(sample_run(planned=("vllm-c8",)))
     assert "not finished: vllm-c8" in text["console.txt"]
