@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 FORM = '{"text": "..."} or {"messages": [{"role": "user", "content": "..."}, ...]} on each line'
 FILE = "a file of JSON lines"
 _KEYS = ("text", "messages")
+_TEXT_ELSEWHERE = ("prompt", "text_input", "input", "content", "question", "query", "instruction")
+"""What other tools call the text of a single request."""
+_LIMIT_ELSEWHERE = ("max_tokens", "max_completion_tokens", "max_new_tokens", "output_tokens", "output_length", "output_len", "n_predict")
+"""What they call the limit of its answer."""
+_PAYLOAD = ("model", "stream", "stream_options")
+"""Keys of a request's body that the client sets itself."""
 _MOST_FAULTS = 20
 _MOST_COUNTED = 10_000
 """Beyond those that are told: such a file is none of ours."""
@@ -126,7 +132,19 @@ def _shape(value: object) -> list[Problem]:
     if not isinstance(value, dict):
         return [(f"is {describe_value(value)}, not an object", FORM, "")]
     if unknown := [key for key in value if key not in _KEYS]:
-        return [(f"unknown key '{key}'", ", ".join(_KEYS), did_you_mean(key, _KEYS)) for key in unknown]
+        return [(f"unknown key '{key}'", ", ".join(_KEYS), _advice(key)) for key in unknown]
     if len(value) != 1:
         return [("has both text and messages" if value else "has neither text nor messages", FORM, "")]
     return []
+
+
+def _advice(key: str) -> str:
+    """Return what to write in the place of a key that is none of the file's."""
+    if key in _TEXT_ELSEWHERE:
+        return "call it 'text'"
+    if key in _LIMIT_ELSEWHERE:
+        return (
+            "leave it out and limit all answers by output_tokens = N in [workload] (bench: --set output_tokens=N); "
+            'use = "mooncake" takes a limit for each request, as output_length beside text_input'
+        )
+    return "leave it out: ixbench sets it" if key in _PAYLOAD else did_you_mean(key, _KEYS)

@@ -208,6 +208,13 @@ def test_all_faults_of_a_file_are_told_at_once_with_their_lines(write):
     assert all("traffic.jsonl: line " in fault for fault in found)
 
 
+def test_a_line_of_another_tool_is_refused_with_the_key_to_use(write):
+    text, limit, model = faults(write({"prompt": "a", "max_tokens": 32, "model": "m"}))
+    assert text.endswith("unknown key 'prompt'; allowed: text, messages; call it 'text'")
+    assert "--set output_tokens=N" in limit
+    assert model.endswith("leave it out: ixbench sets it")
+
+
 def test_a_very_broken_file_is_summed_up(write):
     found = faults(write(*(["broken"] * 50)))
     assert len(found) == 21
