@@ -102,6 +102,8 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
     assert failure != "cancelled"
     text = _error_text(failure, capture, reading, asked) if failure is not None else None
     stamps, bounds = arrivals([event.end for event in events], capture.pieces, capture.stamps)
+    if start > _EVENTS_A_BATCH:
+        await anyio.lowlevel.checkpoint()
     output = reading.content_events
     exchange = Exchange(
         send_ns=capture.send_ns,

@@ -93,7 +93,7 @@ def _plain_events(body: bytes) -> list[Event] | None:
     if not (body.startswith(_FIELD) and body.endswith(_END)) or b"\r" in body:
         return None
     data = body[len(_FIELD) : -len(_END)].split(_END + _FIELD)
-    if not all(data) or b"\n" in b"".join(data):
+    if not all(data) or body.count(b"\n") != len(_END) * len(data):
         return None
     if DONE in data:
         del data[data.index(DONE) + 1 :]
