@@ -29,6 +29,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one process more than there are cores: most tests of servers wait most of the time."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, lest one process be left with it at the end."""
+    items.sort(key=lambda item: "e2e" not in item.path.parts)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Return the folder of inputs with expected values, `shared` beside the checkout."""

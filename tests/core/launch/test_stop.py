@@ -59,20 +59,27 @@ PATIENCE_S = 120.0
 """A killed process ends when it gets its turn, which may take long on a busy machine; one that was not killed sleeps for 600 s."""
 
 
+LEASES = []
+"""Of the test that runs: a port that is given back may be another's when the engine has ended."""
+
+
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     monkeypatch.setattr("ixbench.launch.stop.KILL_LIMIT_S", PATIENCE_S)
+    yield
+    while LEASES:
+        LEASES.pop().release()
 
 
 def launch(folder, *processes):
     lease = lease_ports(port_names(processes))
+    LEASES.append(lease)
     tree = ProcessTree(marker=f"test-{os.getpid()}-{time.monotonic_ns()}")
     launched = LaunchedProcesses(tree=tree, ports=lease.numbers)
     log = folder / "engine.log"
     log.touch()
     for process in processes:
         launched.add(start_process(process, inherited={MARKER: tree.marker}, ports=lease.numbers, folder=folder, log=log))
-    lease.release()
     return launched, log
 
 
