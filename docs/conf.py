@@ -26,6 +26,8 @@ html_show_copyright = False
 html_show_sphinx = False
 html_additional_pages = {"index": "to_index.html"}
 templates_path = ["templates"]
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 smartquotes = False  # numbers, flags and quotes stay as they are typed
 
 _SECTION = re.compile(r"^## (?P<caption>.+?)\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)

@@ -99,6 +99,11 @@ def test_every_link_within_the_site_leads_to_a_file(site):
                 assert (page.parent / path).resolve().exists(), f"{page.relative_to(site)}: {url}"
 
 
+def test_tables_have_their_style(site):
+    assert "_static/tables.css" in " ".join(read(site / "docs" / "metrics.html").fetched)
+    assert "vertical-align: top" in (site / "_static" / "tables.css").read_text(encoding="utf-8")
+
+
 def test_every_page_stands_in_the_navigation(site):
     shown = (site / "docs" / "index.html").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
