@@ -48,6 +48,8 @@ def plugins_json(host: Host) -> dict[str, Any]:
 def plugins_text(host: Host) -> str:
     """Return the form for people: a paragraph a plugin, then a line a failure."""
     lines: list[str] = []
+    if not host.plugins() and not host.failures:
+        return "no plugin is loaded: none is installed, or IXBENCH_PLUGINS names none"
     for info in host.plugins():
         lines.append(f"{info.source.plugin}  {info.source.distribution} {info.source.version}".rstrip())
         for kind, names in info.contributions.items():

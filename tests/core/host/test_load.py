@@ -206,6 +206,8 @@ def test_the_allow_list_is_read_from_the_environment(site):
     (line,) = done.stderr.splitlines()
     assert line.startswith("ixbench: IXBENCH_PLUGINS: no plugin or distribution 'vlm' is installed; allowed: ")
     assert "did you mean 'vllm'?" in done.stderr
+    done = site.ixbench("plugins", IXBENCH_PLUGINS="")
+    assert (done.returncode, done.stdout) == (0, "no plugin is loaded: none is installed, or IXBENCH_PLUGINS names none\n")
 
 
 def test_the_command_lists_failures_and_exits_well(site):
