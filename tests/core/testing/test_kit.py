@@ -82,3 +82,22 @@ def test_every_test_of_a_suite_can_fail(kind):
     base = getattr(import_module("ixbench.testing"), KINDS[kind])
     tests = {name for name in vars(base) if name.startswith("test_")}
     assert tests == {name for suite in suites(kind).values() for name in suite.breaks}
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("pass", "TestMine has no adapter: the class needs a line `adapter = ...` with an instance of yours"),
+        ("adapter = Good", "TestMine: adapter is the class Good; give an instance: `adapter = Good()`"),
+        ("adapter = Good(); options = ({'flag': 1},)", "TestMine: an entry of `options`, or a recipe, is refused: flag: "),
+    ],
+)
+def test_a_suite_without_what_it_needs_says_so_in_one_sentence(tmp_path, body, sentence):
+    source = f"from adapters import Good\nfrom ixbench.testing import AdapterSuite\n\n\nclass TestMine(AdapterSuite):\n    {body}\n"
+    (tmp_path / "test_mine.py").write_text(source)
+    words = ["-p", "no:cacheprovider", "-p", "no:xdist", "-q", f"--rootdir={tmp_path}", "-c", os.devnull]
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(BROKEN)}
+    command = [sys.executable, "-m", "pytest", *words, "test_mine.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert sentence in done.stdout
+    assert "Traceback" not in done.stdout

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import pickle
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -16,22 +12,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import anyio
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from ixbench.host.contracts.engine import Engine, RequestSpec
 from ixbench.launch.files import write_files
 from ixbench.launch.process import port_names
 from ixbench.measure.exposition import WindowFold, read_exposition
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, ModelSpec
-from ixbench.model.engine_metrics import COUNTERS, GAUGES, STEPS
+from ixbench.model.engine_metrics import COUNTERS, GAUGES, STEPS, EngineMetrics
 from ixbench.model.errors import InputError, IxbenchError
 from ixbench.model.launch import LaunchPlan
 from ixbench.model.prompt import Message
+from ixbench.model.signature import Signature
 from ixbench.plan.show import launch_plan_json
 from ixbench.testing.deployments import recipe_deployments, sample_deployment
-from ixbench.testing.kit.contract import assert_finding, assert_strict, assert_taken
+from ixbench.testing.kit.another_process import assert_same
+from ixbench.testing.kit.contract import assert_finding, assert_given, assert_strict, assert_taken, refusals
 from ixbench.testing.kit.pages import UNKNOWN_LINES, page_of
 from ixbench.testing.kit.plain import plain
-from ixbench.testing.kit.replan import plans_json
 from ixbench.testing.kit.sealed import pure
 from ixbench.testing.kit.stand_in import never_ready, refused_url
 from ixbench.testing.kit.startup import PLAIN_START
@@ -42,12 +40,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ixbench.host.contracts.engine import EngineAdapter
-    from ixbench.model.signature import Signature
 
 CANARY = "ixbench-kit-canary-4f9c2e"
 """Stands for a secret, and must never be read again."""
 KEY_VARIABLE = "IXBENCH_KIT_API_KEY"
-PROCESS_LIMIT_S = 120.0
 GARBAGE = ("", "\x00\xff\x1b[31m" * 50, "usage:\n  --\n  -- --\n", "x" * 100_000, '{"not": "a help text"}')
 
 
@@ -84,8 +80,13 @@ class AdapterSuite:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run the tests of a deployment for each of them."""
+        assert_given(self, "adapter")
         if "deployment" in metafunc.fixturenames:
-            found = self.deployments()
+            try:
+                found = self.deployments()
+            except ValidationError as error:
+                name = type(self).__name__
+                raise pytest.Collector.CollectError(f"{name}: an entry of `options`, or a recipe, is refused: {refusals(error)}") from None
             metafunc.parametrize("deployment", list(found.values()), ids=list(found))
 
     def test_the_host_takes_it(self) -> None:
@@ -98,38 +99,21 @@ class AdapterSuite:
 
     def test_the_plan_is_pure(self, deployment: Deployment[Any]) -> None:
         """`plan` reads neither files nor network nor clock nor environment, and gives equal plans for equal deployments."""
-        assert isinstance(pure("plan()", lambda: self.adapter.plan(deployment)), LaunchPlan), "plan() returns a LaunchPlan"
+        assert_plan(pure("plan()", lambda: self.adapter.plan(deployment)))
 
     def test_the_plan_is_the_same_in_every_process(self) -> None:
         """The plan does not depend on the order of a set: a resumed run must find its launches again."""
-        deployments = list(self.deployments().values())
-        try:
-            content = pickle.dumps((list(sys.path), pickle.dumps((self.adapter, deployments))))
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            pytest.skip(f"the adapter cannot be sent to another process, where its module must be importable: {error}")
-        here = json.loads(json.dumps(plans_json(self.adapter, deployments)))
-        for seed in ("1", "2"):
-            done = subprocess.run(
-                [sys.executable, "-m", "ixbench.testing.kit.replan"],
-                input=content,
-                capture_output=True,
-                check=False,
-                timeout=PROCESS_LIMIT_S,
-                env={**os.environ, "PYTHONHASHSEED": seed},
-            )
-            assert done.returncode == 0, done.stderr.decode(errors="replace")
-            for name, ours, theirs in zip(self.deployments(), here, json.loads(done.stdout), strict=True):
-                assert ours == theirs, f"{name}: a process with another order of hashes plans differently:\n  {ours}\nand\n  {theirs}"
+        assert_same("plan", plans_json, self.adapter, self.deployments())
 
     def test_the_plan_is_json(self, deployment: Deployment[Any]) -> None:
         """A plan holds nothing but what can be printed and saved."""
-        plan = self.adapter.plan(deployment)
+        plan = assert_plan(self.adapter.plan(deployment))
         plain(plan)
         json.dumps(launch_plan_json(plan), allow_nan=False)
 
     def test_the_plan_can_be_started(self, deployment: Deployment[Any], tmp_path: Path) -> None:
         """A plan is complete: named processes with commands, ports that the server is told of, patterns that compile, limits that end."""
-        plan = self.adapter.plan(deployment)
+        plan = assert_plan(self.adapter.plan(deployment))
         assert plan.engine == self.adapter.name, f"the plan is of engine {plan.engine!r}, the adapter's name is {self.adapter.name!r}"
         assert bool(plan.processes) != bool(plan.url), "a plan has either processes to start or the url of a server that runs"
         names = [process.name for process in plan.processes]
@@ -137,7 +121,6 @@ class AdapterSuite:
         for process in plan.processes:
             assert process.argv, f"process {process.name!r} has no command"
             for item in process.argv:
-                assert isinstance(item, str), f"process {process.name!r}: {item!r} in argv is no text"
                 assert "\0" not in item, f"process {process.name!r}: a zero byte in argv"
             port, told = process.readiness.port, port_names([replace(process, readiness=replace(process.readiness, port=""))])
             in_files = port_names([], plan.files.values())
@@ -145,7 +128,7 @@ class AdapterSuite:
             path = process.readiness.health_path
             assert path.startswith("/"), f"health_path is {path!r}; it begins with a slash"
         for pattern in plan.progress:
-            re.compile(pattern)
+            compiled("progress", pattern)
         limits = {"ready_limit_s": plan.ready_limit_s, "stop_grace_s": plan.stop_grace_s}
         limits |= {"stall_limit_s": plan.stall_limit_s} if plan.stall_limit_s is not None else {}
         for name, limit in limits.items():
@@ -195,7 +178,7 @@ class AdapterSuite:
                 self.adapter.plan(deployment)
             assert CANARY not in str(refused.value), "a secret stands in why plan() refuses"
             return
-        plan = self.adapter.plan(deployment)
+        plan = assert_plan(self.adapter.plan(deployment))
         told = {
             "what validate() says": [finding.text for finding in self.adapter.validate(deployment)],
             "the plan as ixbench prints it": json.dumps(launch_plan_json(plan)),
@@ -212,7 +195,7 @@ class AdapterSuite:
         """A server that never opens its port is given up in time, twice in one folder, and nothing of it is left either time."""
         if not self.deployments():
             pytest.skip("the adapter deploys nothing")
-        plan = self.adapter.plan(self.first())
+        plan = assert_plan(self.adapter.plan(self.first()))
         if not plan.processes:
             pytest.skip("the adapter starts nothing")
         for process in plan.processes:
@@ -243,7 +226,7 @@ class AdapterSuite:
             first, second = self.adapter.request(spec), self.adapter.request(spec)
             plain(first)
             assert first["model"] == "m", "a request carries the model's name"
-            assert first["stream"] is True, "ixbench reads streams"
+            assert first.get("stream") is True, f"a request's stream is {first.get('stream')!r}; ixbench reads streams: true"
             assert first == second, f"request() is not pure: {first} and {second}"
             first.clear()
             assert self.adapter.request(spec) == second, "request() hands out what it keeps: a caller's change reached the next request"
@@ -254,7 +237,7 @@ class AdapterSuite:
         if not self.deployments():
             pytest.skip("the adapter deploys nothing")
         deployment = self.first()
-        plan = self.adapter.plan(deployment)
+        plan = assert_plan(self.adapter.plan(deployment))
         command = pure("help_command()", lambda: self.adapter.help_command(deployment))
         assert command is None or all(isinstance(word, str) and word for word in command), "help_command() returns words, or None"
         for finding in self.adapter.check_help(text, plan):
@@ -265,6 +248,7 @@ class AdapterSuite:
         metrics = pure("metrics()", self.adapter.metrics)
         if metrics is None:
             return
+        assert isinstance(metrics, EngineMetrics), f"metrics() returned {metrics!r}, which is no EngineMetrics"
         plain(metrics)
         for alias in metrics.aliases:
             known = (*COUNTERS, *GAUGES, STEPS)
@@ -304,13 +288,16 @@ class AdapterSuite:
 
     def test_signatures_compile(self) -> None:
         """Each signature has a pattern, a cause and a fix of its own, and is about this engine or any."""
+        for signature in self.signatures:
+            assert isinstance(signature, Signature), f"{signature!r} is no Signature"
         ids = [signature.id for signature in self.signatures]
         assert len(set(ids)) == len(ids), "two signatures share an id"
         for signature in self.signatures:
-            assert signature.engine in {"any", self.adapter.name}, f"{signature.id} is about engine {signature.engine!r}"
+            allowed = ("any", self.adapter.name)
+            assert signature.engine in allowed, f"{signature.id} is about engine {signature.engine!r}; allowed: {', '.join(allowed)}"
             assert signature.cause.strip(), f"{signature.id} tells no cause"
             assert signature.fix.strip(), f"{signature.id} tells no fix"
-            found = re.compile(signature.pattern).search("")
+            found = compiled(f"signature {signature.id}", signature.pattern).search("")
             assert found is None or signature.trigger != "log", f"{signature.id} matches an empty line"
 
     def test_signatures_never_match_a_plain_start(self) -> None:
@@ -318,7 +305,8 @@ class AdapterSuite:
         for line in (*PLAIN_START.splitlines(), *self.startup_log.splitlines()):
             for signature in self.signatures:
                 if signature.trigger == "log":
-                    assert not re.search(signature.pattern, line), f"signature {signature.id} matches a line of a plain start: {line}"
+                    found = compiled(f"signature {signature.id}", signature.pattern).search(line)
+                    assert found is None, f"signature {signature.id} matches a line of a plain start: {line}"
 
     def _with_secrets(self, monkeypatch: pytest.MonkeyPatch) -> Deployment[Any]:
         """Return the first deployment with a secret wherever one may stand."""
@@ -354,3 +342,32 @@ class AdapterSuite:
             return None
         except Exception as error:
             raise AssertionError(f"{what}() raised {type(error).__name__} at a server that cannot answer: {error}") from error
+
+
+def plans_json(adapter: EngineAdapter[Any], deployments: Mapping[str, Deployment[Any]]) -> dict[str, Any]:
+    """Return each deployment's plan as JSON data, or why there is none."""
+    plans = {}
+    for name, deployment in deployments.items():
+        try:
+            plans[name] = plain(adapter.plan(deployment))
+        except InputError as error:
+            plans[name] = str(error)
+    return plans
+
+
+def assert_plan(plan: object) -> LaunchPlan:
+    """Return what `plan` made, having seen that it is a launch plan of texts."""
+    if not isinstance(plan, LaunchPlan):
+        pytest.fail(f"plan() returned {plan!r}, which is no LaunchPlan")
+    for process in plan.processes:
+        for item in process.argv:
+            assert isinstance(item, str), f"process {process.name!r}: {item!r} in argv is no text"
+    return plan
+
+
+def compiled(what: str, pattern: str) -> re.Pattern[str]:
+    """Return a pattern, having seen that it is a regular expression."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise AssertionError(f"{what}: the pattern {pattern!r} is no regular expression: {error}") from None

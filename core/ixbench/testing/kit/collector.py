@@ -19,7 +19,7 @@ from ixbench.launch.counters import EngineCounters
 from ixbench.model.engine_metrics import EngineMetrics, MetricAlias
 from ixbench.model.sample import Sample
 from ixbench.run.sampling import sampling
-from ixbench.testing.kit.contract import assert_strict, assert_taken
+from ixbench.testing.kit.contract import assert_given, assert_strict, assert_taken, options_of
 from ixbench.testing.kit.plain import plain
 from ixbench.testing.kit.stand_in import refused_url
 from ixbench.testing.running import server_process
@@ -61,6 +61,11 @@ class CollectorSuite:
 
     limit_s: ClassVar[float] = 60.0
     """How long opening, sampling and closing may take in one test."""
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """See that there is a collector to test."""
+        del metafunc
+        assert_given(self, "collector")
 
     @pytest.fixture(autouse=True)
     def machine(self) -> None:
@@ -133,7 +138,7 @@ class CollectorSuite:
             alive = [child for child in process.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
             left = [child for child in alive if child.pid not in children]
             assert left == [], f"it left processes behind: {left}"
-            more = _threads() - threads
+            more = [name for ident, name in _threads().items() if ident not in threads]
             assert not more, f"it left threads behind: {', '.join(sorted(more))}"
 
     def test_no_secret_is_told(self) -> None:
@@ -165,7 +170,7 @@ class CollectorSuite:
     def _given(self) -> dict[str, Any]:
         if self.options is None or self.collector.Options is None:
             return {}
-        return {self.collector.name: self.collector.Options.model_validate(dict(self.options))}
+        return {self.collector.name: options_of(self.collector.Options, self.options)}
 
     def _target(self, url: str, *, pid: int | None) -> CollectorTarget:
         return CollectorTarget(
@@ -204,6 +209,6 @@ def _ended_pid() -> int:
     return ended.pid
 
 
-def _threads() -> set[str]:
-    """Return the names of threads, those of anyio's pool apart, which are kept for the next call and end with the loop."""
-    return {thread.name for thread in threading.enumerate() if thread.is_alive() and "AnyIO worker" not in thread.name}
+def _threads() -> dict[int | None, str]:
+    """Return the names of threads by their numbers, those of anyio's pool apart, which are kept for the next call and end with the loop."""
+    return {thread.ident: thread.name for thread in threading.enumerate() if thread.is_alive() and "AnyIO worker" not in thread.name}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -14,7 +14,43 @@ from ixbench.host.specs import Specs, hookimpl
 from ixbench.model.launch import Finding
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel, ValidationError
+
+OptionsT = TypeVar("OptionsT", bound="BaseModel")
+
+
+def assert_given(suite: object, what: str) -> None:
+    """See while tests are collected that a suite has what it tests, an instance; pytest then prints the sentence alone.
+
+    :param what: the suite's attribute for it.
+    """
+    name, found = type(suite).__name__, getattr(suite, what, None)
+    if found is None:
+        raise pytest.Collector.CollectError(f"{name} has no {what}: the class needs a line `{what} = ...` with an instance of yours")
+    if isinstance(found, type):
+        raise pytest.Collector.CollectError(
+            f"{name}: {what} is the class {found.__name__}; give an instance: `{what} = {found.__name__}()`"
+        )
+
+
+def options_of(options: type[OptionsT], table: Mapping[str, Any]) -> OptionsT:
+    """Return a table of options as an instance.
+
+    :raises AssertionError: with each key that is refused.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return options.model_validate(dict(table))
+    except ValidationError as error:
+        raise AssertionError(f"the options {dict(table)} are refused: {refusals(error)}") from None
+
+
+def refusals(error: ValidationError) -> str:
+    """Return what pydantic refused, in one line."""
+    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'the table'}: {fault['msg']}" for fault in error.errors())
 
 
 def assert_taken(hook: str, contribution: Any) -> None:  # noqa: ANN401 - of any kind

@@ -13,6 +13,8 @@ _FETCHED = frozenset({"src", "srcset", "poster", "data", "background", "action",
 _LINKS = frozenset({"a", "area"})
 """Tags whose `href` is followed only when someone clicks."""
 _IN_STYLE = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]?([^'\";]+)")
+_BROKEN_TAG = re.compile(r"<[a-zA-Z]")
+"""A tag that Python's parser gives up on, such as one whose attribute a name has closed; a browser goes on with its attributes."""
 _INSIDE = re.compile(r"(#|data:)", re.IGNORECASE)
 _QUIET = frozenset({"canonical", "license", "author", "alternate"})
 """Relations of a `link` that fetch nothing."""
@@ -39,7 +41,8 @@ class HtmlFacts:
 
 class _Reader(HTMLParser):
     def __init__(self, facts: HtmlFacts) -> None:
-        super().__init__(convert_charrefs=True)
+        # Escaped text stays escaped, so that what begins like a tag is one.
+        super().__init__(convert_charrefs=False)
         self._facts = facts
         self._inside = ""
 
@@ -65,6 +68,8 @@ class _Reader(HTMLParser):
             self._take_style(data)
         elif self._inside == "script" and re.search(r"\b(fetch|XMLHttpRequest|importScripts|import)\s*\(", data):
             self._facts.fetched.append("what a script asks for")
+        elif self._inside != "script" and MARK in data and _BROKEN_TAG.match(data):
+            self._facts.injected.append(data)
 
     def _take(self, address: str) -> None:
         if address.strip() and not _INSIDE.match(address.strip()):

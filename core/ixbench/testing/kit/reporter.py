@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +17,8 @@ import pytest
 from ixbench.model.run import Artifact, ReportSettings
 from ixbench.report.load import load_run
 from ixbench.store.names import is_plain_name
-from ixbench.testing.kit.contract import assert_strict, assert_taken
+from ixbench.testing.kit.another_process import assert_same
+from ixbench.testing.kit.contract import assert_given, assert_strict, assert_taken, options_of
 from ixbench.testing.kit.html import HtmlFacts
 from ixbench.testing.kit.sealed import pure
 from ixbench.testing.runs import SAMPLE_QUOTES, hostile_name, sample_failure, sample_point, sample_run, too_short
@@ -66,10 +69,11 @@ class ReporterSuite:
 
     def enough(self, run: RunView) -> tuple[RunView, ...]:
         """Return a run as often as the reporter needs runs, each under an id of its own."""
-        return (run, *(replace(run, id=f"{run.id}-{number}") for number in range(2, self.takes + 1)))
+        return as_often(run, self.takes)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run the tests of a run for each of them, with each table of options."""
+        assert_given(self, "reporter")
         if "runs" in metafunc.fixturenames:
             found = self.runs()
             metafunc.parametrize("runs", list(found.values()), ids=list(found))
@@ -83,11 +87,15 @@ class ReporterSuite:
     def test_unknown_options_are_refused(self) -> None:
         """A misspelt option is a fault; no option is needed."""
         assert_strict(self.reporter.Options)
-        self.reporter.Options.model_validate({})
+        options_of(self.reporter.Options, {})
 
     def test_equal_runs_give_equal_bytes(self, runs: tuple[RunView, ...], given: Mapping[str, Any]) -> None:
         """`render` reads neither network, clock nor environment, and gives the same bytes wherever it is called."""
         assert self.rendered(runs, given), "render() gave no file"
+
+    def test_the_files_are_the_same_in_every_process(self) -> None:
+        """No file depends on the order of a set: whoever reports the same run gets the same bytes."""
+        assert_same("file", digests, self.reporter, tuple(map(dict, self.options)), self.takes)
 
     def test_files_are_named_after_the_reporter(self, runs: tuple[RunView, ...], given: Mapping[str, Any]) -> None:
         """Each file has a plain name of its own that begins with the reporter's."""
@@ -131,15 +139,15 @@ class ReporterSuite:
     def test_a_run_folder_is_rendered(self, ixbench_measured_run: Path, ixbench_simulated_run: Path, given: Mapping[str, Any]) -> None:
         """Real run folders, with records on disk, are rendered; reading these is all that a reporter may do with files."""
         for folder in (ixbench_measured_run, ixbench_simulated_run):
-            assert self.rendered(self.enough(load_run(folder)), given, files=False)
+            assert self.rendered(self.enough(load_run(folder)), given, files=False), "render() gave no file"
 
     def rendered(self, runs: tuple[RunView, ...], given: Mapping[str, Any], *, files: bool = True) -> tuple[Artifact, ...]:
         """Return what the reporter makes of runs, having seen that rendering is pure.
 
         :param files: whether it may not read files either.
         """
-        options = self.reporter.Options.model_validate(dict(given))
-        made = pure("render()", lambda: tuple(self.reporter.render(runs, options)), files=files)
+        options = options_of(self.reporter.Options, given)
+        made = pure("render()", lambda: _files(self.reporter.render(runs, options)), files=files)
         for artifact in made:
             if not isinstance(artifact, Artifact):
                 pytest.fail(f"render() gave {artifact!r}, which is no Artifact")
@@ -159,10 +167,36 @@ class ReporterSuite:
 
     def _is_well_formed(self, name: str, text: str) -> None:
         if name.endswith(".json"):
-            json.loads(text, parse_constant=lambda constant: pytest.fail(f"{name} holds {constant}, which JSON does not have"))
+            try:
+                json.loads(text, parse_constant=lambda constant: pytest.fail(f"{name} holds {constant}, which JSON does not have"))
+            except json.JSONDecodeError as error:
+                raise AssertionError(f"{name} is no JSON: {error}") from None
         elif name.endswith(".csv"):
             rows = list(csv.reader(io.StringIO(text), strict=True))
             assert len({len(row) for row in rows}) <= 1, f"{name}: rows differ in their number of cells"
+
+
+def _files(made: object) -> tuple[Any, ...]:
+    """Return what `render` made, having seen that it can be gone through."""
+    if not isinstance(made, Iterable):
+        pytest.fail(f"render() returned {made!r}; it returns or yields Artifacts")
+    return tuple(made)
+
+
+def as_often(run: RunView, takes: int) -> tuple[RunView, ...]:
+    """Return a run as often as it is needed, each under an id of its own."""
+    return (run, *(replace(run, id=f"{run.id}-{number}") for number in range(2, takes + 1)))
+
+
+def digests(reporter: Reporter[Any], tables: Sequence[Mapping[str, Any]], takes: int) -> dict[str, str]:
+    """Return a hash of each file that a reporter makes of the kit's runs with each table of options, by the names of all three."""
+    found = {}
+    for number, table in enumerate(tables):
+        for run, view in (("measured", usual_run()), ("simulated", simulated_run()), ("hostile", hostile_run())):
+            for artifact in reporter.render(as_often(view, takes), options_of(reporter.Options, table)):
+                content = artifact.content.encode() if isinstance(artifact.content, str) else artifact.content
+                found[f"{artifact.name} of the {run} run with options{number}"] = hashlib.sha256(content).hexdigest()
+    return found
 
 
 def usual_run() -> RunView:

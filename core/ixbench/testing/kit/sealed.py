@@ -10,9 +10,9 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +38,9 @@ class _Watch(threading.local):
 
 _WATCH = _Watch()
 
+_LOOKS = ("stat", "lstat", "access", "readlink", "cpu_count", "getpid", "uname", "getloadavg")
+"""Functions of `os` that look at the machine, of which Python tells no event."""
+
 
 @contextmanager
 def sealed(what: str, *, files: bool = True) -> Iterator[None]:
@@ -53,10 +56,15 @@ def sealed(what: str, *, files: bool = True) -> Iterator[None]:
     gc.disable()
     found: list[str] = []
     _WATCH.found, _WATCH.files = found, files
+    looks = {name: getattr(os, name) for name in _LOOKS}
     try:
+        for name, function in looks.items():
+            setattr(os, name, _watched(name, function))
         yield
     finally:
         _WATCH.found = None
+        for name, function in looks.items():
+            setattr(os, name, function)
         if collects:
             gc.enable()
         # Raised here too where the block failed: what it reached for explains the failure, which stands behind it.
@@ -66,14 +74,14 @@ def sealed(what: str, *, files: bool = True) -> Iterator[None]:
 
 @contextmanager
 def elsewhere() -> Iterator[None]:
-    """Run a block in an empty folder with another environment: nearly all variables unset, another home, another width of the terminal."""
+    """Run a block in an empty folder with another environment: few variables, another home, width of the terminal and local day."""
     before, folder = dict(os.environ), Path.cwd()
     with tempfile.TemporaryDirectory(prefix="ixbench-kit-") as empty:
         try:
             for name in before:
                 if name not in _KEPT:
                     del os.environ[name]
-            os.environ |= {"HOME": empty, "COLUMNS": "61", "TZ": "Asia/Kathmandu", "HF_TOKEN": "ixbench-kit-elsewhere"}
+            os.environ |= {"HOME": empty, "COLUMNS": "61", "TZ": _another_day(), "HF_TOKEN": "ixbench-kit-elsewhere"}
             os.chdir(empty)
             time.tzset()
             yield
@@ -82,6 +90,13 @@ def elsewhere() -> Iterator[None]:
             os.environ.clear()
             os.environ.update(before)
             time.tzset()
+
+
+def _another_day() -> str:
+    """Return a time zone in which it is another day than here: of two that are more than a day apart, one always is."""
+    today = time.localtime().tm_mday
+    ahead, behind = "KIT-13:45", "KIT+11:45"
+    return ahead if time.gmtime(time.time() + 13.75 * 3600).tm_mday != today else behind
 
 
 def pure(what: str, call: Callable[[], T], *, files: bool = True) -> T:
@@ -118,6 +133,21 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
     if told and not _importing():
         found.append(told)
         raise PermissionError(f"ixbench.testing: code that must be pure {told}")
+
+
+def _watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of `os` that tells when code that is watched calls it; what it is told of paths is what audit events tell."""
+
+    @wraps(function)
+    def look(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as the function
+        found, path = _WATCH.found, arguments[:1]
+        if found is None or (path and (not _WATCH.files or _in_packages(path))) or _importing():
+            return function(*arguments, **named)
+        told = f"asked whether or what {path[0]} is" if path else f"asked the machine (os.{name})"
+        found.append(told)
+        raise PermissionError(f"ixbench.testing: code that must be pure {told}")
+
+    return look
 
 
 def _importing() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 from types import MappingProxyType
@@ -17,7 +18,8 @@ from ixbench.model.point import Load
 from ixbench.model.prompt import BlockPrompt, MessagesPrompt, SyntheticPrompt, TextPrompt
 from ixbench.model.schedule import Schedule
 from ixbench.replay.graph import graph_of
-from ixbench.testing.kit.contract import assert_strict, assert_taken
+from ixbench.testing.kit.another_process import assert_same
+from ixbench.testing.kit.contract import assert_given, assert_strict, assert_taken, options_of
 from ixbench.testing.kit.plain import plain
 from ixbench.testing.kit.sealed import pure
 
@@ -59,6 +61,7 @@ class WorkloadSuite:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run the tests of a schedule with each table of options at each load."""
+        assert_given(self, "workload")
         if "table" in metafunc.fixturenames:
             metafunc.parametrize("table", self.options, ids=[f"options{number}" for number in range(len(self.options))])
         if "load" in metafunc.fixturenames:
@@ -75,6 +78,11 @@ class WorkloadSuite:
     def test_equal_options_give_equal_schedules(self, table: Mapping[str, Any], load: Load) -> None:
         """A schedule depends on options, load and key alone; files may be read, the network and the clock may not."""
         assert self._shown(table, load, "k"), "the schedule sends nothing"
+
+    def test_the_schedule_is_the_same_in_every_process(self) -> None:
+        """A schedule does not depend on the order of a set or on `hash()`: a resumed run goes on with what was begun."""
+        tables = {f"options{number}": self._options(table) for number, table in enumerate(self.options)}
+        assert_same("schedule", schedules_json, self.workload, tables, tuple(self.loads))
 
     def test_phases_can_be_played_again(self, table: Mapping[str, Any], load: Load) -> None:
         """`Phase.sessions` makes the sessions anew, and equal, on every call."""
@@ -140,7 +148,10 @@ class WorkloadSuite:
     def test_turns_can_all_be_sent(self, table: Mapping[str, Any], load: Load) -> None:
         """Turns wait for turns that exist, none for itself in the end, and delays and lengths are whole numbers that are not negative."""
         for phase in self._schedule(table, load).phases:
-            for session in first_sessions(phase):
+            sessions = first_sessions(phase)
+            twice = [name for name, times in Counter(session.id for session in sessions).items() if times > 1]
+            assert not twice, f"phase {phase.name}: two sessions are called {twice[0]!r}; records tell them apart by their ids"
+            for session in sessions:
                 self._sendable(f"phase {phase.name}, session {session.id}", session)
 
     def _sendable(self, where: str, session: Session) -> None:
@@ -181,7 +192,7 @@ class WorkloadSuite:
 
     def _options(self, table: Mapping[str, Any]) -> Any:  # noqa: ANN401 - an instance of the workload's Options
         paths = {key: str(self._folder / value) for key, value in table.items() if isinstance(value, str) and value in self.files}
-        return self.workload.Options.model_validate({**table, **paths})
+        return options_of(self.workload.Options, {**table, **paths})
 
     def _schedule(self, table: Mapping[str, Any], load: Load, key: str = "k") -> Schedule:
         options = self._options(table)
@@ -212,6 +223,15 @@ class WorkloadSuite:
                     elif turn.prompt.continues is None:
                         found.add(turn.prompt.messages[0].content)
         return found
+
+
+def schedules_json(workload: Workload[Any], tables: Mapping[str, Any], loads: Sequence[Load]) -> dict[str, Any]:
+    """Return the sessions of each schedule as JSON data, by the options' name and the load."""
+    return {
+        f"{name}, {load}": [shown_sessions(phase) for phase in workload.schedule(options, load, key="k").phases]
+        for name, options in tables.items()
+        for load in loads
+    }
 
 
 def first_sessions(phase: Phase) -> list[Session]:

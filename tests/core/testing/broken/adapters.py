@@ -385,3 +385,8 @@ class TestFixless(AdapterSuite):
     breaks = ("test_signatures_compile",)
     adapter = Good()
     signatures = (signature("x-good", fix=" "),)
+
+
+class TestLooksForADevice(AdapterSuite):
+    breaks = ("test_the_plan_is_pure",)
+    adapter = with_argv(lambda deployment: ("--gpu" if Path("/dev/kfd").exists() else "--cpu",))

@@ -111,14 +111,11 @@ class TestChatty(CollectorSuite):
 class Threads(Good):
     """Starts a thread and forgets it."""
 
-    made = 0
-
     @asynccontextmanager
     async def open(self, target):
         """Yield the sampler."""
         self.target = target
-        Threads.made += 1
-        threading.Thread(target=time.sleep, args=(20,), daemon=True, name=f"forgotten {Threads.made}").start()
+        threading.Thread(target=time.sleep, args=(20,), daemon=True, name="forgotten").start()
         yield self
 
 

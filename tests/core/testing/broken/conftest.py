@@ -6,6 +6,8 @@ from pathlib import Path
 
 SLOW = (
     "test_the_plan_is_the_same_in_every_process",
+    "test_the_files_are_the_same_in_every_process",
+    "test_the_schedule_is_the_same_in_every_process",
     "test_a_refused_port_is_never_ready",
     "test_no_secret_is_saved",
     "test_questions_to_a_server_that_cannot_answer_end",

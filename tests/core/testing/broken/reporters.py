@@ -6,6 +6,7 @@ import html
 import json
 import os
 import random
+import time
 import urllib.request
 from pathlib import Path
 
@@ -90,6 +91,11 @@ class TestThrowsDice(Suite):
     reporter = page(lambda _: str(random.random()))
 
 
+class TestSaysWhichDayItIs(Suite):
+    breaks = TestThrowsDice.breaks
+    reporter = files(lambda runs: [Artifact(name="good.txt", content=f"{runs[0].evidence} {time.strftime('%Y-%m-%d')}")])
+
+
 class TestReadsTheEnvironment(Suite):
     breaks = TestThrowsDice.breaks
     reporter = page(lambda _: os.environ.get("COLUMNS", ""))
@@ -140,6 +146,11 @@ class TestRawAttribute(Suite):
     reporter = page(lambda runs: "".join(f'<p title="{Good().clean(run.title).replace("<", "").replace(">", "")}"></p>' for run in runs))
 
 
+class TestSingleQuotes(Suite):
+    breaks = ("test_names_are_escaped",)
+    reporter = page(lambda runs: f"<p title='{html.escape(Good().clean(runs[0].title), quote=False)}'>x</p>" if runs else "")
+
+
 class TestScriptBreaksOut(Suite):
     breaks = ("test_names_are_escaped",)
     reporter = page(lambda runs: f"<script>{json.dumps([run.title for run in runs])}</script>")
@@ -173,3 +184,16 @@ class TestForgetsTheEvidence(Suite):
 class TestNoRecordsOnDisk(Suite):
     breaks = ("test_a_run_folder_is_rendered",)
     reporter = files(lambda runs: [Artifact(name="good.txt", content="simulated" if not any(run.read_records for run in runs) else 1)])
+
+
+class InAnyOrder(Good):
+    """Lists a set as it comes."""
+
+    def render(self, runs, options):
+        """Return the file."""
+        yield Artifact(name="good.txt", content=f"{runs[0].evidence} {' '.join({'a', 'b', 'c', 'd', 'e', 'f'})}")
+
+
+class TestInAnyOrder(Suite):
+    breaks = ("test_the_files_are_the_same_in_every_process",)
+    reporter = InAnyOrder()

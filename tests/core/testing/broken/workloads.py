@@ -98,6 +98,24 @@ class TestThrowsDice(Suite):
     workload = changed(turn=lambda self, key, number: replace(Good.turn(self, key, number), delay_ns=random.randrange(10**9)))
 
 
+class SeededByHash(Good):
+    """Draws lengths from a seed that is another in each process."""
+
+    def turn(self, key, number):
+        """Return a request."""
+        return replace(super().turn(key, number), output_tokens=1 + hash(f"{key} {number}") % 1000)
+
+
+class TestSeededByHash(Suite):
+    breaks = ("test_the_schedule_is_the_same_in_every_process",)
+    workload = SeededByHash()
+
+
+class TestTwoOfAName(Suite):
+    breaks = ("test_turns_can_all_be_sent",)
+    workload = changed(session=lambda self, key, number, load: replace(Good.session(self, key, number, load), id="s"))
+
+
 class TestPlaysOnce(Suite):
     breaks = ("test_phases_can_be_played_again",)
 
