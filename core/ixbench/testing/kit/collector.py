@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,7 +26,7 @@ from ixbench.testing.kit.stand_in import refused_url
 from ixbench.testing.running import server_process
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ixbench.host.contracts.collector import Collector
 
@@ -117,7 +118,7 @@ class CollectorSuite:
                 target = self._target(server.url, pid=server.pid)
                 async with self._counted(target) as counted:
                     kept: list[Sample] = []
-                    with anyio.fail_after(self.limit_s):
+                    with self._in_time():
                         async with sampling([self.collector], counted, kept.append, self._given()) as running:
                             await running.opened()
                             assert server.pid is not None
@@ -156,7 +157,7 @@ class CollectorSuite:
         """Sample as a run does, until there are a few or the collector gave up; a load that is cut short comes to no orderly end."""
         kept: list[Sample] = []
         async with self._counted(target) as counted:
-            with anyio.fail_after(self.limit_s):
+            with self._in_time():
                 async with sampling([self.collector], counted, kept.append, self._given()) as running:
                     await running.opened()
                     if cut_short:
@@ -166,6 +167,15 @@ class CollectorSuite:
                             await anyio.sleep(0.02)
                     await running.finish()
         return kept, running.failures
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Bound a block that opens, samples and closes."""
+        try:
+            with anyio.fail_after(self.limit_s):
+                yield
+        except TimeoutError:
+            raise AssertionError(f"opening, sampling and closing took more than {self.limit_s:g} s (limit_s)") from None
 
     def _given(self) -> dict[str, Any]:
         if self.options is None or self.collector.Options is None:

@@ -13,6 +13,7 @@ INFO:     127.0.0.1:51326 - "POST /v1/chat/completions HTTP/1.1" 200 OK
 Loading safetensors checkpoint shards:   0% Completed | 0/96 [00:00<?, ?it/s]
 Loading safetensors checkpoint shards: 100% Completed | 96/96 [02:41<00:00,  1.68s/it]
 INFO 11-30 06:45:01 [__init__.py:241] Automatically detected platform rocm.
+WARNING 11-30 06:45:02 [_custom_ops.py:20] Failed to import from vllm._C with ModuleNotFoundError("No module named 'vllm._C'")
 INFO 11-30 06:45:04 [model.py:1547] Using max model len 131072
 INFO 11-30 06:45:09 [parallel_state.py:1208] rank 0 in world size 8 is assigned as DP rank 0, PP rank 0, TP rank 0, EP rank 0
 INFO 11-30 06:47:52 [default_loader.py:267] Loading weights took 161.40 seconds
@@ -22,6 +23,7 @@ INFO 11-30 06:48:21 [kv_cache_utils.py:864] GPU KV cache size: 2,391,552 tokens
 INFO 11-30 06:48:21 [kv_cache_utils.py:868] Maximum concurrency for 131,072 tokens per request: 18.25x
 Downloading (incomplete total...): 100%|##########| 16.1G/16.1G [00:41<00:00, 391MB/s]
 [aiter] import [module_aiter_enum] under /app/aiter/jit/module_aiter_enum.so
+[aiter] WARNING: NUMA balancing is enabled, which may cause errors. It is recommended to disable NUMA balancing
 NCCL version 2.26.6+hip7.0
 [Gloo] Rank 0 is connected to 7 peer ranks. Expected number of connected peer ranks is : 7
 llama_model_loader: loaded meta data with 25 key-value pairs and 291 tensors from model.gguf (version GGUF V3 (latest))

@@ -390,3 +390,9 @@ class TestFixless(AdapterSuite):
 class TestLooksForADevice(AdapterSuite):
     breaks = ("test_the_plan_is_pure",)
     adapter = with_argv(lambda deployment: ("--gpu" if Path("/dev/kfd").exists() else "--cpu",))
+
+
+class TestTakesEveryErrorForFatal(AdapterSuite):
+    breaks = ("test_signatures_never_match_a_plain_start",)
+    adapter = Good()
+    signatures = (signature("(?i)errors?"),)
