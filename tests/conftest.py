@@ -29,12 +29,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
-@pytest.hookimpl(optionalhook=True)  # tests of the kit run pytest without xdist
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one process more than there are cores: most tests of servers wait most of the time."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, lest one process be left with it at the end."""
     items.sort(key=lambda item: "e2e" not in item.path.parts)
