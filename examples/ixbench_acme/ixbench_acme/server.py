@@ -127,6 +127,8 @@ class Handler(BaseHTTPRequestHandler):
             self.acme.count("acme_generated_tokens")
             if streamed:
                 self._event({**head, "choices": [_choice(words[-1], chat=chat, last=place == tokens - 1)]})
+        # Counted before its end is sent: whoever has the whole answer finds it on the page.
+        self.acme.count("acme_answers")
         if not streamed:
             text = "".join(words)
             choice = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
@@ -136,7 +138,6 @@ class Handler(BaseHTTPRequestHandler):
                 self._event({**head, "choices": [], "usage": usage})
             self._chunk(b"data: [DONE]\n\n")
             self._chunk(b"")
-        self.acme.count("acme_answers")
 
     def _event(self, content: dict[str, Any]) -> None:
         self._chunk(b"data: " + json.dumps(content).encode() + b"\n\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import urllib.error
@@ -52,9 +53,8 @@ def test_a_chat_without_a_stream_is_one_answer_and_counted(url):
     body = {"model": "words", "messages": [{"role": "user", "content": "one two"}], "max_tokens": 2}
     before, answer, after = ask(url, "/metrics"), json.loads(ask(url, "/v1/chat/completions", body)), ask(url, "/metrics")
     assert len(answer["choices"][0]["message"]["content"].split()) == answer["usage"]["completion_tokens"] == 2
-    counted = [
-        {line.split()[0]: int(line.split()[1]) for line in page.splitlines() if not line.startswith("#")} for page in (before, after)
-    ]
+    # A gauge falls only once the answer has left.
+    counted = [{name: int(value) for name, value in re.findall(r"^(\w+_total) (\d+)$", page, re.MULTILINE)} for page in (before, after)]
     moved = {name: value - counted[0][name] for name, value in counted[1].items() if value != counted[0][name]}
     assert moved == {"acme_prompt_tokens_total": 2, "acme_generated_tokens_total": 2, "acme_answers_total": 1}
 
