@@ -11,7 +11,7 @@ from ixbench.host.registry import Registry
 from ixbench.host.source import PluginFailure, PluginInfo, PluginSource, describe, failure
 from ixbench.host.specs import Specs
 from ixbench.host.trace import trace_call
-from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.errors import Fault, InputError, PluginError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from ixbench.model.signature import Signature
 
 T = TypeVar("T")
+
+_RULES = frozenset({"ixbench_checks", "ixbench_metrics"})
+"""Hooks of what a verdict is made of."""
 
 
 class Host:
@@ -94,6 +97,21 @@ class Host:
     def checks(self) -> tuple[Check, ...]:
         """Return all verdict rules."""
         return self.collect(Specs.ixbench_checks)
+
+    def rules(self) -> tuple[Check, ...]:
+        """Return all verdict rules, to judge by them.
+
+        :raises PluginError: if those of a plugin cannot be had, or its metrics: without them a point would look better than it is.
+        """
+        self.metrics()
+        rules = self.checks()
+        broken = [failed for failed in self.failures if failed.hook in _RULES]
+        if broken:
+            raise PluginError(
+                f"{broken[0]}. Without what it gives, points cannot be judged: mend the plugin, uninstall it, or leave it out by "
+                "IXBENCH_PLUGINS"
+            )
+        return rules
 
     def hardware(self) -> tuple[HardwareBook, ...]:
         """Return all hardware books."""

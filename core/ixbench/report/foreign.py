@@ -213,7 +213,7 @@ def _judged(point: PointResult, measurement: Measurement, host: Host) -> PointRe
     return replace(
         point,
         metrics=metrics,
-        verdict=judge(measurement, metrics, host.checks(), {}),
+        verdict=judge(measurement, metrics, host.rules(), {}),
         accounting=accounting(measurement),
         axis=axis_of(metrics, point.axis.percentile),
         intervals=intervals_of(measurement, point.id),

@@ -52,7 +52,7 @@ def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str]
         return replace(
             point,
             metrics=metrics,
-            verdict=judge(measurement, metrics, host.checks(), limits),
+            verdict=judge(measurement, metrics, host.rules(), limits),
             accounting=accounting(measurement),
             axis=axis_of(metrics, view.report.axis),
             energy=measurement.energy,

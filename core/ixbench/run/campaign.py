@@ -114,8 +114,9 @@ def exit_code(finished: Sequence[PointResult], selected: Sequence[str]) -> int:
 
 
 def _check(campaign: Campaign, plan: Plan, points: Sequence[Point], host: Host, *, simulate: bool) -> frozenset[str]:
-    """Refuse what cannot run, and return the ids of the points that will be simulated."""
+    """Refuse what cannot run or be judged, and return the ids of the points that will be simulated."""
     simulated = simulated_points(plan, points, host, where=campaign.where, everything=simulate)
+    host.rules()
     check_runnable(plan, points, host, where=campaign.where)
     measured = [point for point in points if point.id not in simulated]
     check_reads(plan, measured, where=campaign.where)

@@ -337,7 +337,7 @@ def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, objec
         provenance["metric_failures"] = failures
     result = _result(
         job,
-        verdict=judge(measurement, metrics, job.host.checks(), job.campaign.limits),
+        verdict=judge(measurement, metrics, job.host.rules(), job.campaign.limits),
         failure=measurement.engine_failure,
         metrics=metrics,
         accounting=accounting(measurement),

@@ -89,7 +89,7 @@ def run_replica(task: ReplicaTask) -> ReplicaResult:
         number=task.number,
         metrics=metrics,
         accounting=accounting(measurement),
-        verdict=judge(measurement, metrics, host.checks(), task.limits),
+        verdict=judge(measurement, metrics, host.rules(), task.limits),
         measurement=measurement if task.number == 0 else None,
         schedule_facts=dict(schedule.facts),
     )

@@ -294,3 +294,18 @@ def test_amendments_and_observers_are_traced_without_what_is_in_them(monkeypatch
         "ixbench: ixbench_on_event(event=PointStarted 'a-c1'): plugin pager (inline): raised OSError: no pager at http://***@pager/",
         "ixbench: ixbench_on_event(event=PointStarted 'a-c1'): plugin quiet (inline): nothing",
     ]
+
+
+@pytest.mark.parametrize("hook", ["ixbench_checks", "ixbench_metrics"])
+def test_without_the_rules_of_a_plugin_nothing_is_judged(hook):
+    """A verdict that was reached without them would read as one that was reached by them."""
+
+    def fail(self):
+        raise ImportError("no module named heat")
+
+    broken = type("Broken", (), {hook: hookimpl(fail)})()
+    host = Host.of({"lab": broken})
+    assert getattr(host, hook.removeprefix("ixbench_"))() == (), "it can be listed all the same"
+    with pytest.raises(PluginError, match=rf"plugin lab \(inline.*{hook}: .*no module named heat.* cannot be judged: mend the plugin"):
+        host.rules()
+    assert Host.of({}).rules() == ()
