@@ -19,7 +19,7 @@ import psutil
 
 from ixbench.launch.ask import tell
 from ixbench.launch.ports import is_listening
-from ixbench.launch.registry import OWNER, Owner, Registration, registered, unregister
+from ixbench.launch.registry import OWNER, Owner, Registration, forget_torn, registered, unregister
 from ixbench.launch.shared_memory import Segment, held, present, remove_unused
 from ixbench.launch.tmp import is_tmp_of, remove_tmp
 from ixbench.launch.tree import MARKER, ProcessTree, alive
@@ -97,6 +97,7 @@ def leftovers(*, search: bool = True) -> tuple[Leftover, ...]:
 
     :param search: also look through the environment of all processes, for launches that are not written down.
     """
+    forget_torn()
     entries = registered()
     if not search and not any(launch.owner.gone() for launch in entries):
         return ()

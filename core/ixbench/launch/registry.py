@@ -7,6 +7,7 @@ it, every process of a launch carries its marker and its owner in its environmen
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ OWNER = "IXBENCH_OWNER"
 _FOLDER_MODE = 0o700
 _START_FIELD = 19
 """Of /proc/PID/stat, counted from the field after the name: when the process began, in clock ticks since the machine did."""
+_WRITTEN_WITHIN_S = 60.0
+"""No living process takes longer to write an entry."""
 _NAMESPACE = Path("/proc/self/ns/pid")
 
 
@@ -148,6 +151,15 @@ def unregister(marker: str) -> None:
     """Forget a launch; one that is not registered is none to forget."""
     with suppress(OSError, RuntimeError):
         (registry_folder() / f"{marker}.json").unlink(missing_ok=True)
+
+
+def forget_torn() -> None:
+    """Remove what was left of launches while they were written down by a process that was killed over it."""
+    with suppress(OSError, RuntimeError):
+        for path in registry_folder().glob("*.json.part"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _WRITTEN_WITHIN_S:
+                    path.unlink()
 
 
 def registered() -> tuple[Registration, ...]:

@@ -20,7 +20,7 @@ from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
 from ixbench.launch.footprint import Footprint
 from ixbench.launch.leftover import clean, leftovers
-from ixbench.launch.registry import OWNER, Birth, Owner, registered
+from ixbench.launch.registry import OWNER, Birth, Owner, registered, registry_folder
 from ixbench.launch.tmp import VARIABLE, is_tmp_of, make_tmp, remove_tmp
 from ixbench.launch.tree import MARKER, alive
 
@@ -313,3 +313,16 @@ def test_a_kept_launchs_folder_stays(folder):
     assert entry.kept
     assert Path(entry.tmp).is_dir()
     assert remove_tmp(Path(entry.tmp), "k") is None
+
+
+def test_what_a_killed_writer_left_is_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = registry_folder()
+    folder.mkdir(parents=True)
+    torn, fresh = folder / "a.json.part", folder / "b.json.part"
+    for path in (torn, fresh):
+        path.write_bytes(b"{")
+    long_ago = time.time() - 3600
+    os.utime(torn, (long_ago, long_ago))
+    leftovers(search=False)
+    assert list(folder.iterdir()) == [fresh], "another ixbench may be writing it now"
