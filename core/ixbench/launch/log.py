@@ -55,19 +55,26 @@ def numbered_lines(file: BinaryIO, unread: Unread | None = None) -> Iterator[tup
         yield from enumerate(clean_lines(head, unread), 1)
         return
     # Parted at a line's end where there is one, so that no line of a log that is read whole falls apart.
-    cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1 or len(head)
+    cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1
     yield from enumerate(clean_lines(head[:cut], unread), 1)
     breaks = _Breaks()
     breaks.count(head[:cut])
     window = deque([head[cut:]])
     kept = len(window[0])
+    endless = not cut
     while block := file.read(_BLOCK_BYTES):
         window.append(block)
         kept += len(block)
         while kept - len(window[0]) > READ_BYTES // 2:
-            kept -= len(window[0])
-            unread.skipped_bytes += len(window[0])
-            breaks.count(window.popleft())
+            left = window.popleft()
+            kept -= len(left)
+            if endless:
+                # One line from the log's beginning on, of which the beginning counts.
+                yield from enumerate(clean_lines(left, unread), 1)
+                endless = False
+            else:
+                unread.skipped_bytes += len(left)
+            breaks.count(left)
     tail = b"".join(window)
     if breaks.open and tail.startswith(b"\n"):
         tail = tail[1:]

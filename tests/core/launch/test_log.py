@@ -57,6 +57,7 @@ def test_the_middle_of_a_very_long_log_is_left_out_but_counted(ending):
 @pytest.mark.usefixtures("small")
 @given(st.lists(st.sampled_from([b"\r", b"\n", b"\r\n", b"ab", b"c"]), max_size=30).map(b"".join))
 @example(14 * b"\r" + b"\n\r\n\r\nab" + 8 * b"\r" + 6 * b"\r\n")
+@example(11 * b"ab")
 def test_a_log_that_fits_is_read_whole(text):
     text = text[:40]
     found = [(number, line) for number, line in numbered_lines(io.BytesIO(text)) if line]
