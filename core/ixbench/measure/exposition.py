@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ixbench.model.engine_metrics import COUNTERS, GAUGES, STEPS, EngineWindow
+from ixbench.model.engine_metrics import COUNTERS, GAUGES, READ_AS_COUNTERS, EngineWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +32,6 @@ _TOTAL = "_total"
 _START_TIME = "process_start_time_seconds"
 """What Python servers export by themselves; it moves when the server was started again."""
 _START_TOLERANCE_S = 1.0
-_COUNTED = frozenset({*COUNTERS, STEPS})
 _NO_COUNTERS = frozenset({"histogram", "summary", "gaugehistogram"})
 
 
@@ -178,7 +177,7 @@ def _values(
     """Return the series of an alias: those of its first name that is offered, and of the names that are added."""
 
     def of(name: str) -> dict[Series, float]:
-        for spelled in _spellings(name, counter=alias.canonical in _COUNTED):
+        for spelled in _spellings(name, counter=alias.canonical in READ_AS_COUNTERS):
             found = {key: value for key, value in offered.get(spelled, {}).items() if _counts(dict(key[1]), alias.labels, one_rank)}
             if found and spelled not in refused:
                 return found
@@ -207,7 +206,7 @@ def _names(metrics: EngineMetrics) -> frozenset[str]:
     names = {_START_TIME}
     for alias in metrics.aliases:
         for name in (*alias.names, *alias.added):
-            names.update(_spellings(name, counter=alias.canonical in _COUNTED))
+            names.update(_spellings(name, counter=alias.canonical in READ_AS_COUNTERS))
     return frozenset(names)
 
 

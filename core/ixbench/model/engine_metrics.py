@@ -27,6 +27,8 @@ GAUGES = ("running", "waiting", "kv_usage")
 """Canonical names of gauges; kv_usage is a share, 0 to 1."""
 STEPS = "steps"
 """Canonical name of an engine's count of the batches that it computed. It tells whether the engine moves, and stands in no window."""
+READ_AS_COUNTERS = frozenset({*COUNTERS, STEPS})
+"""Names whose samples Prometheus calls counters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

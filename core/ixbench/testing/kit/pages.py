@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.model.engine_metrics import COUNTERS, STEPS
+from ixbench.model.engine_metrics import READ_AS_COUNTERS
 
 if TYPE_CHECKING:
     from ixbench.model.engine_metrics import EngineMetrics, MetricAlias
@@ -28,7 +28,7 @@ def page_of(metrics: EngineMetrics, value: float) -> list[str]:
     """Return the lines of a page on which everything that the aliases name has this value, under its newest name."""
     lines: list[str] = []
     for alias in metrics.aliases:
-        counter = alias.canonical in {*COUNTERS, STEPS}
+        counter = alias.canonical in READ_AS_COUNTERS
         for name in (alias.names[0], *alias.added):
             labels = _labels(alias, metrics.one_rank)
             lines += [f"# TYPE {name} {'counter' if counter else 'gauge'}", f"{name}{'_total' if counter else ''}{labels} {value}"]
