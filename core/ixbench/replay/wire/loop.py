@@ -71,12 +71,13 @@ class ReplayLoop(asyncio.SelectorEventLoop):
         """Whether something else was ready to run when the sockets were looked at last."""
         return self._exact.beside_work
 
-    def may_nap(self, reader: object, harmless: bool | None) -> None:
+    def join(self, reader: object, *, may_nap: bool) -> None:
         """Take note of a reader of this loop.
 
-        :param harmless: whether reading a little later does it no harm; None = it reads no more.
+        :param may_nap: whether reading a little later does it no harm.
         """
-        if harmless is None:
-            self._exact.naps.pop(reader, None)
-        else:
-            self._exact.naps[reader] = harmless
+        self._exact.naps[reader] = may_nap
+
+    def leave(self, reader: object) -> None:
+        """Forget a reader, which reads no more."""
+        del self._exact.naps[reader]

@@ -46,7 +46,7 @@ class EpollReaders:
         self._loop = loop
         self._exact = loop if isinstance(loop, ReplayLoop) else None
         if self._exact is not None:
-            self._exact.may_nap(self, may_nap)
+            self._exact.join(self, may_nap=may_nap)
         self._epoll = select.epoll()
         self._callbacks: dict[int, Callable[[], None]] = {}
         loop.add_reader(self._epoll.fileno(), self._drain)
@@ -65,7 +65,7 @@ class EpollReaders:
         """Take the set off the loop."""
         self._loop.remove_reader(self._epoll.fileno())
         if self._exact is not None:
-            self._exact.may_nap(self, None)
+            self._exact.leave(self)
         self._epoll.close()
 
     def _drain(self) -> None:
