@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 DEFAULT_AXIS = "median"
+_NO_TABLES = frozenset({"schema", "title", "deployment", "defaults"})
+"""Keys at the top that are no tables, or are read with the deployments, where it is told if they are none."""
 
 
 def read_campaign(path: Path | str, host: Host, *, overrides: Sequence[str] = (), url: str | None = None) -> Campaign:
@@ -159,26 +161,12 @@ class _Reader:
 
 def _check_top(document: Document, faults: list[Fault]) -> None:
     """Check what stands at the top of the file; the tables in it are checked one by one later."""
-    tables = {
-        "accuracy",
-        "model",
-        "hardware",
-        "workload",
-        "defaults",
-        "report",
-        "goodput",
-        "prices",
-        "run",
-        "runtime",
-        "collectors",
-        "limits",
-    }
     known = field_names(CampaignTable)
     for key, value in document.table.items():
         where = document.at((key,))
         if key not in known:
             faults.append(unknown_key(where, key, known))
-        elif key in tables - {"defaults"} and not isinstance(value, dict):
+        elif key not in _NO_TABLES and not isinstance(value, dict):
             faults.append(Fault(where=where, problem=f"found {shown(value)}", allowed="a table"))
     schema = document.table.get("schema")
     if schema is None:

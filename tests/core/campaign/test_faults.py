@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ixbench.campaign.read import read_campaign
+from ixbench.campaign.schema import CampaignTable
+from ixbench.campaign.validate import field_names
 from ixbench.model.errors import InputError
 
 GOOD = {
@@ -382,6 +384,12 @@ WRONG = {
 def test_one_line_a_mistake(name, write, house):
     text, line = WRONG[name]
     assert faults_of(write(text), house) == [f"benchmarks.toml: {line}"]
+
+
+@pytest.mark.parametrize("key", sorted(set(field_names(CampaignTable)) - {"schema", "title", "deployment"}))
+def test_a_table_that_is_a_number(key, write, house):
+    text = file_of(top=f"schema = 1\n{key} = 5", **({key: ""} if key in GOOD else {}))
+    assert f"benchmarks.toml: {key}: found 5; allowed: a table" in faults_of(write(text), house)
 
 
 @pytest.mark.parametrize("value", ["50", "[30, 50]"])
