@@ -9,6 +9,7 @@ from ixbench.frontier.cost import usd_per_mtok
 from ixbench.frontier.format import format_rate
 from ixbench.frontier.points import part
 from ixbench.frontier.select import SelectStatus  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema of cost.json
+from ixbench.model.price import quotes_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,8 +90,7 @@ def build_cost_table(runs: Sequence[RunView], ladder: Ladder) -> CostTable:
     metrics = [point.metrics for point in points]
     output = _between(rung, [_share(values, "output") for values in metrics])
     computed = _between(rung, [_share(values, "computed") for values in metrics])
-    hardware = {"", points[0].identity.hardware} if points else set()
-    quotes = tuple(quote for quote in owners[rung.evidence[0].run].quotes if quote.sku in hardware) if rung.evidence else ()
+    quotes = quotes_for(owners[rung.evidence[0].run].quotes, points[0].identity.hardware) if points else ()
     return CostTable(
         target=rung.target,
         basis="total",

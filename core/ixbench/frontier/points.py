@@ -11,6 +11,7 @@ from ixbench.frontier.errors import FrontierError, positive
 from ixbench.frontier.format import Seconds
 from ixbench.model.imported import import_source
 from ixbench.model.point import repeat_suffix
+from ixbench.model.price import quotes_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,8 +49,8 @@ class RatedPoint:
 
     @property
     def quotes(self) -> tuple[Quote, ...]:
-        """The prices of its hardware; a run that was imported may hold several SKUs."""
-        return tuple(quote for quote in self.run.quotes if quote.sku in ("", self.result.identity.hardware))
+        """The prices of its hardware."""
+        return quotes_for(self.run.quotes, self.result.identity.hardware)
 
     @property
     def repeat(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ixbench.frontier.cost import session_cost
+from ixbench.model.price import quotes_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +41,10 @@ def task_costs(runs: Sequence[RunView]) -> tuple[TaskCost, ...]:
 
 def _cost(run: RunView, point: PointResult) -> TaskCost | None:
     tasks, phase_s = point.metrics.get("tasks_completed"), point.metrics.get("phase_s")
-    gpus = point.identity.gpus
-    if not point.usable or not point.identity.agentic or not gpus or not run.quotes:
+    gpus, quotes = point.identity.gpus, quotes_for(run.quotes, point.identity.hardware)
+    if not point.usable or not point.identity.agentic or not gpus or not quotes:
         return None
     if not isinstance(tasks, int | float) or not isinstance(phase_s, int | float) or phase_s <= 0:
         return None
-    usd = {quote.label: session_cost(quote.usd_per_gpu_hour, gpus=gpus, window_s=phase_s, completed=tasks) for quote in run.quotes}
+    usd = {quote.label: session_cost(quote.usd_per_gpu_hour, gpus=gpus, window_s=phase_s, completed=tasks) for quote in quotes}
     return TaskCost(run=run.id, point=point.id, tasks=tasks, phase_s=phase_s, gpus=gpus, usd=usd)

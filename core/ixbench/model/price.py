@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 HOST_VENDOR = "any"
 """Vendor of the SKU that is the machine itself: it is always there."""
@@ -15,6 +19,7 @@ class Quote:
     book: str
     """Id of the immutable price book, or "custom"."""
     sku: str
+    """Empty for a user's own price of whatever hardware the run has."""
     tier: str
     """Id of the tier, for instance "hyperscaler"."""
     label: str
@@ -23,6 +28,11 @@ class Quote:
     as_of: str
     """ISO date on which the value was seen; empty for a custom price."""
     source: str
+
+
+def quotes_for(quotes: Iterable[Quote], sku: str | None) -> tuple[Quote, ...]:
+    """Return the prices of a SKU, in order: a run that was imported may hold several SKUs, and prices of each."""
+    return tuple(quote for quote in quotes if quote.sku in ("", sku))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

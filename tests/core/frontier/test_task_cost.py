@@ -45,3 +45,14 @@ def test_what_cannot_be_priced_is_left_out(left_out):
 
 def test_without_a_price_there_are_none():
     assert task_costs([sample_run(point(), quotes=())]) == ()
+
+
+def test_each_sku_is_paid_at_its_own_price():
+    own, other = SAMPLE_QUOTES[0], replace(SAMPLE_QUOTES[0], sku="b200", usd_per_gpu_hour=9.0)
+    run = sample_run(point("a"), point("b", hardware="b200"), point("c", hardware="h200"), quotes=(own, other))
+    assert [(cost.point, cost.usd[own.label]) for cost in task_costs([run])] == [
+        ("a", pytest.approx(own.usd_per_gpu_hour * 8 * 0.5 / 12)),
+        ("b", pytest.approx(9.0 * 8 * 0.5 / 12)),
+    ]
+    anywhere = sample_run(point(hardware="h200"), quotes=(replace(own, sku=""),))
+    assert len(task_costs([anywhere])) == 1
