@@ -14,6 +14,7 @@ from ixbench.frontier.curves import CurvePoint, LadderCurve
 from ixbench.frontier.difference import RateDifference
 from ixbench.frontier.format import Seconds, format_change, format_hourly, format_latency, format_rate, format_usd, pct_faster
 from ixbench.frontier.ladder import BestLatency, Ladder, LadderContent, LadderRung, LeftOut, Peak, RungPoint, build_ladder
+from ixbench.frontier.notes import notes_on_runs
 from ixbench.frontier.points import session_of
 from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
 from ixbench.frontier.select import Curve, Selection, select
@@ -124,6 +125,7 @@ __all__ = [
     "format_usd",
     "import_source",
     "measurement_of",
+    "notes_on_runs",
     "pct_faster",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",

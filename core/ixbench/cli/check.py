@@ -39,6 +39,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from ixbench.campaign.read import read_campaign
     from ixbench.host.load import load_host
+    from ixbench.host.notes import missing_notes
     from ixbench.model.counts import counted
     from ixbench.model.printable import printable
     from ixbench.plan.expand import make_plan
@@ -50,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
     plan = make_plan(campaign, host)
     check_files(campaign, plan, host)
     print(f"ok: {counted(len(plan.points), 'point')} in {counted(len(plan.launches), 'launch')}")
-    for note in (*campaign.notes, *plan_notes(plan)):
+    for note in (*missing_notes(host), *campaign.notes, *plan_notes(plan)):
         print(f"note: {printable(note)}")
     return 0
 

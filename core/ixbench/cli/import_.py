@@ -93,6 +93,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from ixbench.host.load import load_host
+    from ixbench.host.notes import missing_notes
     from ixbench.model.printable import printable
     from ixbench.report.import_run import files_report, import_files, priced, title_of, write_import
     from ixbench.store.folder import iso_utc
@@ -102,6 +103,8 @@ def _run(arguments: argparse.Namespace) -> int:
     imported = import_files(arguments.path, host, context, arguments.only)
     for line in files_report(imported):
         print(line, file=sys.stderr)
+    for note in missing_notes(host):
+        print(f"note: {printable(note)}", file=sys.stderr)
     if not imported.points:
         print("ixbench: every row was refused, so nothing was written", file=sys.stderr)
         return EXIT_NOTHING

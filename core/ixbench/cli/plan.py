@@ -44,6 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from ixbench.campaign.read import read_campaign
     from ixbench.host.load import load_host
+    from ixbench.host.notes import missing_notes
     from ixbench.model.printable import printable, printable_lines
     from ixbench.model.secrets import Redactor
     from ixbench.plan.expand import make_plan
@@ -60,7 +61,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(json.dumps(redact_texts(plan_json(plan), redactor), indent=2))
         return 0
     print(f"{printable(campaign.title)}: {printable_lines(redactor.text(plan_text(plan)))}")
-    for note in campaign.notes:
+    for note in (*missing_notes(host), *campaign.notes):
         print(f"note: {printable(note)}", file=sys.stderr)
     return 0
 

@@ -113,7 +113,7 @@ def _build(runs: Sequence[RunView], stamped: tuple[str, ...]) -> Ladder:
         notes=(),
         mismatches=stamped,
     )
-    return replace(ladder, notes=tuple(notes_on(ladder, points)))
+    return replace(ladder, notes=tuple(notes_on(ladder, runs, points)))
 
 
 def _reader(curves: tuple[LadderCurve, ...], settings: ReportSettings) -> Callable[[float], LadderRung]:

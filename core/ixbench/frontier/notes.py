@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ixbench.frontier.ladder_values import Ladder
     from ixbench.frontier.points import RatedPoint
+    from ixbench.model.run import RunView
 
 WIDE_BRACKET = 0.5
 """Above this share of the rung the two neighbours say little about it."""
@@ -23,17 +24,28 @@ FEW_KNOTS = 3
 FAR_APART_DAYS = 30
 
 
-def notes_on(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:
+def notes_on(ladder: Ladder, runs: Sequence[RunView], points: Sequence[RatedPoint]) -> Iterator[str]:
     """Yield the notes of a ladder.
 
     :param points: all points that were counted, out of scope included.
     """
+    yield from notes_on_runs(runs)
     yield from _on_points(ladder, points)
     yield from _on_repeats(ladder)
     yield from _on_curves(ladder)
     days = [date.fromisoformat(day) for day in ladder.dates if day]
     if days and (apart := (max(days) - min(days)).days) > FAR_APART_DAYS:
         yield f"The points were measured up to {apart} days apart."
+
+
+def notes_on_runs(runs: Sequence[RunView]) -> Iterator[str]:
+    """Yield what must be known of whole runs, a sentence each; it names the runs that it is about unless it is about all of them."""
+    about: dict[str, list[str]] = {}
+    for run in runs:
+        for note in run.notes:
+            about.setdefault(note, []).append(run.id)
+    for note, ids in about.items():
+        yield f"{note[:1].upper()}{note[1:]}." if len(ids) == len(runs) else f"{', '.join(ids)}: {note}."
 
 
 def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:

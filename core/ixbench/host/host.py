@@ -101,6 +101,8 @@ class Host:
     def rules(self) -> tuple[Check, ...]:
         """Return all verdict rules, to judge by them.
 
+        Whether a plugin of `not_loaded` would have given some nobody knows, so that stops nothing, and whoever judges tells it.
+
         :raises PluginError: if those of a plugin cannot be had, or its metrics: without them a point would look better than it is.
         """
         self.metrics()
@@ -198,6 +200,11 @@ class Host:
         for collection in self._collections.values():
             found += collection.failures
         return tuple(sorted(found, key=str))
+
+    @property
+    def not_loaded(self) -> tuple[PluginFailure, ...]:
+        """What failed before it could say what it gives: whole plugins, and functions that are never called, as under a misspelt name."""
+        return tuple(sorted((failed for failed in self._registry.failures if failed.hook not in BY_HOOK), key=str))
 
     @property
     def observer_failures(self) -> tuple[PluginFailure, ...]:

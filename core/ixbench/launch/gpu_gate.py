@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio import to_thread
 
+from ixbench.host.source import describe
 from ixbench.launch.errors import EngineError
 from ixbench.model.price import HOST_VENDOR
 from ixbench.model.result import Failure
@@ -102,7 +103,7 @@ class GpuGate:
             try:
                 found = book.memory_used() if book.detect() else ()
             except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything, and then nothing is known
-                unknown.append(f"how full the GPUs are is unknown: hardware book {book.name}: {type(error).__name__}: {error}")
+                unknown.append(f"how full the GPUs are is unknown: hardware book {book.name}: {describe(error)}")
                 continue
             if found is None:
                 unknown.append(f"how full the GPUs are is unknown: nothing that tells is installed (hardware book {book.name})")

@@ -85,6 +85,8 @@ class RunView:
     """Returns the metrics of each replica of a simulated point, by the point's id; None where none are kept."""
     launches: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """How engines were started, the content of each launch.json by the launch's id; empty for imported points."""
+    notes: tuple[str, ...] = ()
+    """What the reader of its results must know of the run as a whole, sentences without a full stop: which plugins were missing."""
     unreadable: str = ""
     """Why there is nothing but a name, in one sentence; only reporters that look over many runs (`surveys`) get such views."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.campaign.settings import default_book
 from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, RefusedRow
+from ixbench.host.notes import missing_notes
 from ixbench.host.source import describe
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, PluginError
@@ -115,6 +116,7 @@ def view_of(points: Sequence[PointResult], host: Host, *, run_id: str, title: st
         planned=tuple(point.id for point in points),
         quotes=quotes_of(points, host),
         sku=sku_of(points, host),
+        notes=missing_notes(host),
     )
 
 

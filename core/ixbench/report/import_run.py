@@ -117,6 +117,7 @@ def write_import(imported: Imported, out: Path, host: Host, *, title: str, start
         quotes=tuple(quotes),
         sku=sku_of(points, host),
         plugins=tuple({"name": source.plugin, "distribution": source.distribution, "version": source.version} for source in host.sources()),
+        plugin_failures=host.not_loaded,
         imported=(*map(_on_record, imported.results), *map(_unread_on_record, imported.unread)),
     )
     with RunFolder.create_at(out, header=header, redactor=Redactor()) as folder:

@@ -7,6 +7,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.importer import ImportContext
+from ixbench.host.notes import missing_note
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.printable import printable
 from ixbench.model.result import PointResult  # noqa: TC001 - msgspec resolves the annotations of RunContent
@@ -157,6 +158,7 @@ def view_of_run(reader: RunReader, content: RunContent) -> RunView:
         read_records=reader.records,
         read_replicas=lambda point_id: tuple(replica.metrics for replica in reader.replicas(point_id)),
         launches=content.launches,
+        notes=tuple(map(missing_note, header.plugin_failures)),
     )
 
 

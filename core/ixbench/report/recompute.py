@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ixbench.host.notes import metric_notes
+from ixbench.host.notes import metric_notes, missing_notes
 from ixbench.host.source import describe
 from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
@@ -59,4 +59,6 @@ def recompute(view: RunView, reader: RunReader, host: Host, note: Callable[[str]
             intervals=intervals_of(measurement, point.id),
         )
 
-    return replace(view, points=tuple(again(point) for point in view.points), metrics=metric_notes(host))
+    # What was missing when it was measured is missing still: the samples of a collector cannot be had again.
+    notes = tuple(dict.fromkeys((*view.notes, *missing_notes(host))))
+    return replace(view, points=tuple(again(point) for point in view.points), metrics=metric_notes(host), notes=notes)

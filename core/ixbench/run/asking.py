@@ -15,6 +15,7 @@ from ixbench.launch.errors import EngineError
 from ixbench.launch.watch import WatchOrder
 from ixbench.model.engine_metrics import CacheReset
 from ixbench.model.result import Failure
+from ixbench.run.capabilities import capabilities_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,23 +59,20 @@ def watch_order(
 
     :param build: what the engine says it is, where it does.
     """
-    try:
-        tells = adapter.capabilities(None if build is None else str(build)).health_tells
-    except Exception:  # noqa: BLE001 - a plugin's code may raise anything
-        tells = True
+    tells = capabilities_of(adapter, build)[0].health_tells
     return WatchOrder(flow=flow, prefill_s=prefill_s, counters=counters, health_tells=tells, stall_limit_s=stall_limit_s)
 
 
-async def reset_cache(adapter: EngineAdapter[Any], engine: RunningEngine, *, build: str | None) -> tuple[CacheReset, str | None]:
+async def reset_cache(adapter: EngineAdapter[Any], engine: RunningEngine, *, build: object) -> tuple[CacheReset, str | None]:
     """Return what became of emptying the prefix cache, and what went wrong: a reset that fails leaves only a restart.
 
     :param build: what the engine says it is, where it does.
     """
-    way = adapter.capabilities(build).cache_reset
-    if way == "none":
+    capabilities, trouble = capabilities_of(adapter, build)
+    if trouble is not None or capabilities.cache_reset == "restart":
+        return "needs_restart", trouble
+    if capabilities.cache_reset == "none":
         return "unsupported", None
-    if way == "restart":
-        return "needs_restart", None
     try:
         with anyio.fail_after(RESET_LIMIT_S):
             found = await adapter.reset_cache(as_asked(engine))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ixbench.host.notes import metric_notes
+from ixbench.host.notes import metric_notes, missing_notes
 from ixbench.launch.leftover import leftovers
 from ixbench.model.counts import counted
 from ixbench.model.errors import IxbenchError, first_error
@@ -93,7 +93,7 @@ def run_campaign(
         if path is not None and profile is not None and not (profile in kept and TRACES in folder.result(profile).provenance):
             check_profiled(profile, plan, points, simulated, host)
         if path is not None and points:
-            folder.note_resumed(datetime.now(UTC))
+            folder.note_resumed(datetime.now(UTC), host.not_loaded)
         work = _Work(points=points, selected=selected, simulated=simulated, until=until, profile=profile)
         interrupted, failed = _measure_and_report(campaign, plan, host, work, folder=folder, redactor=redactor)
         sealed = set(folder.sealed())
@@ -170,6 +170,8 @@ def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder:
         state.points[point_id].stage = "kept"
     view = make_view(state)
     _announce(campaign, plan, work, folder, view.say)
+    for note in (*missing_notes(host), *campaign.notes, *plan_notes(plan), *_leftover_notes(len(points) > len(work.simulated))):
+        view.say(f"note: {note}")
     if not points:
         return False
     host.emit(RunStarted(run_id=folder.id, folder=str(folder.path), points=tuple(point.id for point in points)))
@@ -234,6 +236,7 @@ def _open_folder(campaign: Campaign, plan: Plan, host: Host, *, path: Path | Non
         machine=machine(),
         versions=versions(),
         plugins=tuple({"name": source.plugin, "distribution": source.distribution, "version": source.version} for source in host.sources()),
+        plugin_failures=host.not_loaded,
         metrics=metric_notes(host),
     )
     return RunFolder.create(results, slug=campaign.slug, now=now, header=header, redactor=redactor)
@@ -253,8 +256,6 @@ def _announce(campaign: Campaign, plan: Plan, work: _Work, folder: RunFolder, sa
     if not_asked:
         parts.append(f"{not_asked} of {len(plan.points)} not asked for")
     say(", ".join(parts) + f", in {folder.path}")
-    for note in (*campaign.notes, *plan_notes(plan), *_leftover_notes(len(work.points) > len(work.simulated))):
-        say(f"note: {note}")
 
 
 def _leftover_notes(measures: bool) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from ixbench.replay.target import HttpTarget
 from ixbench.run.accuracy import GateJob, ask_gate
 from ixbench.run.asking import as_asked, reset_cache
 from ixbench.run.bench import output_rate
+from ixbench.run.capabilities import capabilities_of
 from ixbench.run.point import MeasuredPoint, PointJob, PointStoppedError, failed_point, measure_point
 from ixbench.run.state import FINAL_PHASES, STAGE_OF_VERDICT
 from ixbench.store.header import ClientFacts
@@ -225,8 +226,7 @@ class RunLoop:
 
     def _empties(self, launch: Launch, facts: Mapping[str, object]) -> bool:
         """Say whether the prefix cache can be emptied without a restart: the questions are in it, and no point should find them."""
-        build = facts.get("engine_version")
-        return self.host.engine(launch.plan.engine).capabilities(None if build is None else str(build)).cache_reset == "call"
+        return capabilities_of(self.host.engine(launch.plan.engine), facts.get("engine_version"))[0].cache_reset == "call"
 
     def _flag_check(self, launch: Launch, point: Point) -> FlagCheck | None:
         """Return how the build is asked for its flags, or None where it is not started by us or its adapter knows no such command."""
@@ -259,10 +259,9 @@ class RunLoop:
         state = self.state.points[point.id]
         state.detail = "emptying the prefix cache"
         state.enter("preparing")
-        build = facts.get("engine_version")
         reset, trouble = None, None
         with self.interruption.until_asked():
-            reset, trouble = await reset_cache(self.host.engine(launch.plan.engine), engine, build=None if build is None else str(build))
+            reset, trouble = await reset_cache(self.host.engine(launch.plan.engine), engine, build=facts.get("engine_version"))
         if trouble is not None and not launch.plan.processes:
             self.view.say(f"{point.id}: {trouble}")
         elif trouble is not None:
@@ -345,7 +344,7 @@ class RunLoop:
             with anyio.fail_after(_PROVENANCE_LIMIT_S):
                 facts |= await adapter.provenance(as_asked(engine))
         except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
-            facts["provenance_failure"] = f"{self.host.source_of(adapter)}: {type(error).__name__}: {error}"
+            facts["provenance_failure"] = f"{self.host.source_of(adapter)}: {describe(error)}"
             self.view.say(f"{point.id}: {launch.plan.engine} does not say what it is ({type(error).__name__})")
         return facts
 

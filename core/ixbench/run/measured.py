@@ -66,7 +66,11 @@ class MeasuredPhase:
             if self.profile:
                 await profiler(self.adapter, self.engine, on=True)
         line, began = self.engine.log_line(), read_anchor()
-        yield
+        try:
+            yield
+        except Exception:
+            await self._stop_profiler()
+            raise
         self.clock_drift_s = drift_s(began, read_anchor())
         with self.interruption.until_asked():
             if self.counters is not None and self.engine.failure() is None:
@@ -78,14 +82,17 @@ class MeasuredPhase:
                 model = changed_model(self.engine.model, models, await served(self.engine))
                 version = await changed_version(self.adapter, self.engine, version=self.version)
                 self.server_changes = tuple(change for change in (model, version) if change is not None)
+        await self._stop_profiler()
+        if self.counters is not None and self.counters.failure is not None:
+            self.note(f"the engine's counters are not known: {self.counters.failure}")
+
+    async def _stop_profiler(self) -> None:
+        """Stop it also where the replay failed or the user asked to stop: one that goes on would slow down whatever comes next."""
         if self.profile and self.engine.failure() is None:
-            # Also after a wish to stop: a profiler that goes on would slow down whatever comes next.
             try:
                 self.traces = await profiler(self.adapter, self.engine, on=False)
             except EngineError as error:
                 self.note(error.failure.cause)
-        if self.counters is not None and self.counters.failure is not None:
-            self.note(f"the engine's counters are not known: {self.counters.failure}")
 
     def window(self) -> EngineWindow | None:
         """Return what the engine counted; None where it has no counters."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ixbench.host.source import describe
 from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
 from ixbench.model.price import HOST_VENDOR
+from ixbench.run.capabilities import capabilities_of
 from ixbench.run.replica import simulation_of
 from ixbench.run.startable import check_commands, check_scripts_of
 
@@ -130,12 +131,13 @@ def check_profiled(profile: str, plan: Plan, points: Sequence[Point], simulated:
     if launch.profiler is False:
         problem = f"engine '{launch.engine}' would be started without its profiler"
         raise InputError(Fault(where=where, problem=problem, advice=f"set profiler = true in deployment {point.deployment.name}"))
-    if not host.engine(launch.engine).capabilities(launch.identity.engine_version).profiler:
-        able = sorted(adapter.name for adapter in host.engines() if adapter.capabilities().profiler)
+    capabilities, trouble = capabilities_of(host.engine(launch.engine), launch.identity.engine_version)
+    if not capabilities.profiler:
+        able = sorted(adapter.name for adapter in host.engines() if capabilities_of(adapter)[0].profiler)
         raise InputError(
             Fault(
                 where=where,
-                problem=f"engine '{launch.engine}' has no profiler that ixbench could start and stop",
+                problem=trouble or f"engine '{launch.engine}' has no profiler that ixbench could start and stop",
                 allowed=f"points of {', '.join(able)}" if able else "no engine that is installed here has one",
             )
         )

@@ -25,10 +25,11 @@ from ixbench.store.point import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from datetime import datetime
     from pathlib import Path
 
+    from ixbench.host.source import PluginFailure
     from ixbench.model.record import RequestRecord
     from ixbench.model.result import PointResult
     from ixbench.model.sample import Sample
@@ -204,10 +205,14 @@ class RunFolder(RunReader):
         """
         write_atomic(self.path / HEADER, _encode_header(header, self._redactor))
 
-    def note_resumed(self, now: datetime) -> None:
-        """Record that the run was taken up again."""
+    def note_resumed(self, now: datetime, not_loaded: Iterable[PluginFailure]) -> None:
+        """Record that the run was taken up again.
+
+        :param not_loaded: what the host that goes on could not load.
+        """
         header = self.header()
-        self.write_header(replace(header, resumed=(*header.resumed, iso_utc(now))))
+        failures = tuple(dict.fromkeys((*header.plugin_failures, *not_loaded)))
+        self.write_header(replace(header, resumed=(*header.resumed, iso_utc(now)), plugin_failures=failures))
 
     def start_point(self, point_id: str) -> PointWriter:
         """Return the writer of a point; what an interrupted attempt left is cleared.

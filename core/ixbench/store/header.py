@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ixbench.host.source import PluginFailure  # noqa: TC001 - msgspec resolves the annotations when it reads run.json
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.price import Quote, Sku  # noqa: TC001 - as above
 from ixbench.model.run import MetricNote, ReportSettings
@@ -57,6 +58,8 @@ class RunHeader:
     """Of ixbench, Python and the libraries that touch numbers or the wire."""
     plugins: tuple[Mapping[str, Any], ...] = ()
     """Every plugin that was loaded: name, distribution, version."""
+    plugin_failures: tuple[PluginFailure, ...] = ()
+    """What could not be loaded when the run was begun or taken up again: `Host.not_loaded`."""
     metrics: tuple[MetricNote, ...] = ()
     """What each metric of its points means."""
     client: ClientFacts = field(default_factory=ClientFacts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import format_rate
+from ixbench.api.report import format_rate, notes_on_runs
 from ixbench_plugins.reporters.points import LATENCIES, PERCENTILES, THIN_NOTE, sentences_of, successes
 from ixbench_plugins.reporters.text import MISSING, clean
 from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, simulated_notes
@@ -72,7 +72,7 @@ def latex_table(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) ->
     for row in rows:
         yield f"{' & '.join(_cells(row, axis, several=several))} \\\\"
     yield "\\end{longtable}"
-    notes = [*simulated_notes(row.point for row in rows), *sentences_of(rows)]
+    notes = [*simulated_notes(row.point for row in rows), *notes_on_runs(runs), *sentences_of(rows)]
     notes += [f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing]
     if any(row.is_thin(metric, percentile) for row in rows for metric in LATENCIES for percentile in PERCENTILES):
         notes.append(THIN_NOTE)

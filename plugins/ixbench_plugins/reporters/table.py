@@ -7,7 +7,7 @@ import io
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate
+from ixbench.api.report import Artifact, OptionsModel, Reporter, Seconds, format_latency, format_rate, notes_on_runs
 from ixbench_plugins.reporters.columns import RATES_BETWEEN, TableContent, cells, table_content
 from ixbench_plugins.reporters.further import further_cells, further_columns, further_definitions, further_rows
 from ixbench_plugins.reporters.latex import latex_table
@@ -127,7 +127,7 @@ def _markdown(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) -> I
         names = [f"{row.run.id}/{row.point.id}" if several else row.point.id for row in rows]
         yield from ("", "## Further metrics", "")
         yield from markdown_table(("metric", "unit", *map(escape, names)), further_rows(rows, columns), right=range(2, len(names) + 2))
-    notes = simulated_notes(row.point for row in rows)
+    notes = [*simulated_notes(row.point for row in rows), *notes_on_runs(runs)]
     notes += sentences_of(rows)
     notes += [f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing]
     if any(row.is_thin(name, percentile) for row in rows for name in LATENCIES for percentile in PERCENTILES):

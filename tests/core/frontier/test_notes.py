@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ixbench.frontier.ladder import build_ladder
@@ -18,6 +20,15 @@ def notes(point, run):
         return build_ladder([run(points, rungs=rungs)]).notes
 
     return read
+
+
+def test_what_must_be_known_of_a_run_comes_first_and_names_the_runs_only_where_others_lack_it(point, run):
+    runs = [run([point(f"{id_}-c{x:g}", x, y) for x, y in DENSE], id_=id_, rungs=(50.0,)) for id_ in ("one", "two", "three")]
+    known = (("heat is off", "it rains"), ("it rains",), ())
+    one, two, three = (replace(view, notes=notes) for view, notes in zip(runs, known, strict=True))
+    assert build_ladder([one]).notes == ("Heat is off.", "It rains.")
+    assert build_ladder([one, two]).notes[:2] == ("one: heat is off.", "It rains.")
+    assert build_ladder([one, two, three]).notes[:2] == ("one: heat is off.", "one, two: it rains.")
 
 
 def about(words, notes):

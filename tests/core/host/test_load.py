@@ -10,8 +10,10 @@ import textwrap
 
 import pytest
 
+from ixbench.frontier.ladder import build_ladder
 from ixbench.host.load import installed_plugins, load_host, make_host
 from ixbench.model.errors import InputError
+from ixbench.report.load import load_run, load_runs
 
 GOOD = """
     from ixbench.api.hooks import hookimpl
@@ -254,3 +256,93 @@ def test_hook_calls_can_be_traced(site):
     assert "ixbench: ixbench_engines(): plugin bad (bad-dist 0.3): raised OSError: no way" in lines
     json.loads(done.stdout)
     assert "plugin" not in site.ixbench("plugins", "--json", IXBENCH_TRACE_HOOKS="0").stderr
+
+
+TINY = """
+schema = 1
+title = "Tiny"
+[model]
+id = "moonshotai/Kimi-K3"
+precision = "fp4"
+[hardware]
+sku = "mi355x"
+gpus = 8
+[workload]
+use = "fixed"
+input_tokens = 64
+output_tokens = 16
+requests = 2
+[simulation]
+replicas = 1
+[[deployment]]
+engine = "vllm"
+tensor_parallel = 8
+concurrency = [1, 2]
+"""
+MISSING = (
+    (
+        "plugin heat (lab 0.3) could not be loaded: ModuleNotFoundError: No module named 'no_such_module_at_all'; "
+        "whatever it gives, verdict rules included, is missing"
+    ),
+    (
+        "plugin typo (lab 0.3): ixbench_cheks is not called: ixbench has no such hook; did you mean 'ixbench_checks'?; "
+        "whatever it gives is missing"
+    ),
+)
+
+
+def test_what_may_be_missing_is_told_before_a_run_and_stands_in_its_results(site):
+    """A plugin that cannot be imported stops no run, as nobody knows whether it is needed; but it may have had rules that judge."""
+    campaign, results = site.folder / "tiny.toml", site.folder / "results"
+    campaign.write_text(TINY)
+    run = ("run", str(campaign), "--simulate", "--results", str(results))
+    assert "note: plugin" not in site.ixbench(*run, "--only", "vllm-c1").stderr
+    (folder,) = results.iterdir()
+    header = folder / "run.json"
+    assert json.loads(header.read_text())["plugin_failures"] == []
+
+    misspelt = "from ixbench.api.hooks import hookimpl\n\n@hookimpl\ndef ixbench_cheks():\n    return []\n"
+    site.install("lab", "0.3", {"heat": "import no_such_module_at_all", "typo": misspelt})
+    told = [f"note: {note}" for note in MISSING]
+    assert site.ixbench("check", str(campaign)).stdout.splitlines()[1:3] == told
+    assert site.ixbench("plan", str(campaign)).stderr.splitlines() == told
+    assert site.ixbench("plan", str(campaign), "--json").stderr == ""
+
+    done = site.ixbench(*run, "--resume")
+    assert [line for line in done.stderr.splitlines() if line.startswith("note: plugin")] == told
+    assert "whatever it gives, verdict rules included, is missing." in " ".join(done.stdout.split())
+    assert [failed["plugin"] for failed in json.loads(header.read_text())["plugin_failures"]] == ["heat", "typo"]
+    view = load_run(folder)
+    assert view.notes == MISSING
+    sentences = tuple(f"P{note[1:]}." for note in MISSING)
+    assert build_ladder([view]).notes[:2] == sentences
+    for sentence in sentences:
+        assert sentence.replace("[", "\\[") in (folder / "reports" / "table.md").read_text()
+
+
+def test_points_that_are_imported_keep_what_may_be_missing_too(site):
+    row = {"hw": "mi355x", "framework": "vllm", "model": "org/M", "precision": "fp4", "isl": 1024, "osl": 128, "conc": 8, "tp": 8, "ep": 1}
+    row |= {"tput_per_gpu": 900.0, "median_ttft": 0.4, "median_tpot": 0.02, "median_e2el": 4.0}
+    rows, out = site.folder / "rows.json", site.folder / "imported"
+    rows.write_text(json.dumps([row]))
+    site.install("lab", "0.3", {"heat": "import no_such_module_at_all"})
+    done = site.ixbench("import", str(rows), "--out", str(out))
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, f"note: {MISSING[0]}")
+    assert load_run(out).notes == MISSING[:1]
+    (view,) = load_runs([rows], host_of_site())
+    assert view.notes == MISSING[:1]
+
+
+def test_a_plugin_that_is_left_out_on_purpose_is_not_missed(site):
+    site.install("bad-dist", "0.3", {"bad": "import no_such_module_at_all"})
+    assert [failed.plugin for failed in host_of_site().not_loaded] == ["bad"]
+    assert make_host(installed_plugins(), allowed="ixbench").not_loaded == ()
+
+
+def test_a_hook_that_fails_when_it_is_called_says_what_is_missing_itself(site):
+    site.install("bad-dist", "0.3", {"bad": GOOD.format(engine="bad").replace("return [Adapter()]", "raise OSError('no way')")})
+    host = host_of_site()
+    assert [failed.hook for failed in host.failures] == []
+    host.engines()
+    assert [failed.hook for failed in host.failures] == ["ixbench_engines"]
+    assert host.not_loaded == ()

@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+import ixbench_plugins
+from ixbench.host.host import Host
 from ixbench.host.load import load_host
+from ixbench.host.source import PluginSource, failure
 from ixbench.model.run import ReportSettings
 from ixbench.report.load import load_run
 from ixbench.report.recompute import recompute
@@ -44,6 +47,18 @@ def test_numbers_that_were_changed_by_hand_are_put_right(run):
     path.write_text(json.dumps(content))
     assert load_run(run) != honest
     assert again(run) == honest
+
+
+def test_what_is_missing_now_is_noted_beside_what_was_missing_then(tmp_path):
+    class Broken:
+        ixbench_api = 0
+
+    source = PluginSource(plugin="heat", distribution="lab", version="1.0")
+    run = write_sample_run(tmp_path, load_host(), plugin_failures=(failure(source, None, "gone"),))
+    host = Host.of({"builtin": ixbench_plugins, "noise": Broken()})
+    then, now = recompute(load_run(run), RunReader(run), host, [].append).notes
+    assert then == "plugin heat (lab 1.0) could not be loaded: gone; whatever it gives, verdict rules included, is missing"
+    assert now.startswith("plugin noise (inline) could not be loaded: written for plugin interface 0, ")
 
 
 def test_another_axis_is_read(run):

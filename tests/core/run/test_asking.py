@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import httpx
 import pytest
 
+from ixbench.host.contracts.engine import Capabilities
 from ixbench.launch.engine import RunningEngine
 from ixbench.replay.clock import Anchor, drift_s, read_anchor
-from ixbench.run.asking import changed_model, changed_version, served
+from ixbench.run.asking import changed_model, changed_version, reset_cache, served
+from ixbench.run.capabilities import capabilities_of
+from ixbench.run.interrupt import Interruption
+from ixbench.run.measured import MeasuredPhase
 from ixbench.testing.running import server_process
 
 pytestmark = pytest.mark.anyio
@@ -23,9 +29,25 @@ class Says:
 
     def __init__(self, answer):
         self.answer = answer
+        self.profiled = []
 
     async def provenance(self, engine):
         del engine
+        return self.say()
+
+    def capabilities(self, build):
+        del build
+        return self.say()
+
+    async def acceptance(self, engine):
+        del engine
+
+    async def profile(self, engine, *, on):
+        del engine
+        self.profiled.append(on)
+        return ()
+
+    def say(self):
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -85,3 +107,36 @@ def test_clocks_drift_by_what_they_disagree_about():
     assert drift_s(first, Anchor(wall_ns=9_000_000_000, mono_ns=3_000_000_000)) == 2.0
     assert drift_s(first, Anchor(wall_ns=5_500_000_000, mono_ns=3_000_000_000)) == -1.5
     assert abs(drift_s(read_anchor(), read_anchor())) < 0.5
+
+
+def test_what_an_engine_can_do_is_the_adapters_word():
+    able = Capabilities(health_tells=False, profiler=True)
+    assert capabilities_of(Says(able), "1.0") == (able, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [(RuntimeError("no table"), "engine can do: RuntimeError: no table"), ({}, "says {} of what the engine can do, which is no Capabilities")],
+    ids=["fails", "of another class"],
+)
+async def test_an_adapter_that_does_not_say_what_its_engine_can_do_costs_a_restart(answer, told):
+    found, trouble = capabilities_of(Says(answer))
+    assert found == Capabilities()
+    assert trouble.endswith(told)
+    async with httpx.AsyncClient() as client:
+        assert await reset_cache(Says(answer), engine("http://h", client), build=None) == ("needs_restart", trouble)
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("the replay broke")], ids=["well", "badly"])
+async def test_however_the_measured_phase_ends_the_profiler_is_stopped(error):
+    adapter = Says({})
+    async with httpx.AsyncClient(base_url="http://127.0.0.1:9") as client:
+        phase = MeasuredPhase(
+            adapter=adapter, engine=engine("http://127.0.0.1:9", client), counters=None, profile=True, interruption=Interruption()
+        )
+        with nullcontext() if error is None else pytest.raises(RuntimeError, match="the replay broke"):
+            async with phase.around():
+                assert adapter.profiled == [True]
+                if error is not None:
+                    raise error
+    assert adapter.profiled == [True, False]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ixbench.host.source import PluginSource, failure
 from ixbench.model.errors import InputError
 from ixbench.model.run import ReportSettings
 from ixbench.model.secrets import Redactor
@@ -68,8 +69,16 @@ def test_the_header_comes_back_as_it_went_in(tmp_path):
         assert folder.header() == HEADER
         assert next(iter(json.loads((folder.path / "run.json").read_text()))) == "format"
         folder.write_header(replace(HEADER, title="other"))
-        folder.note_resumed(NOW)
+        folder.note_resumed(NOW, ())
     assert read_header(folder.path) == replace(HEADER, title="other", resumed=("2026-11-30T06:45:01Z",))
+
+
+def test_what_could_not_be_loaded_is_kept_once_however_often_a_run_is_taken_up(tmp_path):
+    first, second = (failure(PluginSource(plugin=name, distribution="lab", version="1.0"), None, "broken") for name in ("heat", "noise"))
+    with create(tmp_path, header=replace(HEADER, plugin_failures=(first,))) as folder:
+        folder.note_resumed(NOW, (first, second))
+        folder.note_resumed(NOW, ())
+        assert folder.header().plugin_failures == (first, second)
 
 
 def test_secrets_do_not_reach_the_header(tmp_path):
