@@ -116,7 +116,7 @@ def test_what_an_engine_can_do_is_the_adapters_word():
 
 @pytest.mark.parametrize(
     ("answer", "told"),
-    [(RuntimeError("no table"), "engine can do: RuntimeError: no table"), ({}, "says {} of what the engine can do, which is no Capabilities")],
+    [(RuntimeError("no table"), "engine can do: RuntimeError: no table"), ({}, "{} of what the engine can do, which is no Capabilities")],
     ids=["fails", "of another class"],
 )
 async def test_an_adapter_that_does_not_say_what_its_engine_can_do_costs_a_restart(answer, told):
