@@ -106,7 +106,12 @@ def answer_of(entry: dict[str, Any], exchange: Exchange, reading: Reading) -> di
         "first_token_event": reading.content_events[0] if reading.content_events else -1,
         "first_output_event": output[0] if output else -1,
         "finish_reason": exchange.finish_reason or "",
-        "truncated": limit_reached(reading, entry["max_tokens"], quirks_of(entry["engine"])),
+        "truncated": limit_reached(
+            reading.finish_reason,
+            output=reading.usage_output,
+            asked=entry["max_tokens"],
+            reliable=quirks_of(entry["engine"]).finish_reason_reliable,
+        ),
         "prompt_tokens": _number(exchange.usage_input),
         "output_tokens": _number(exchange.usage_output),
         "cached_tokens": _number(exchange.usage_cached),

@@ -65,12 +65,16 @@ class Reading:
         return tuple([position for position, kind in enumerate(self.kinds) if kind in CONTENT_KINDS])
 
 
-def limit_reached(reading: Reading, output_asked: int | None, quirks: StreamQuirks) -> bool:
-    """Say whether the output limit ended the answer; where the engine's reason is not reliable, the count decides too."""
-    if reading.finish_reason in LIMIT_REASONS:
+def limit_reached(finish_reason: str | None, *, output: int | None, asked: int | None, reliable: bool) -> bool:
+    """Say whether the output limit ended the answer; where the engine's reason is not reliable, the count decides too.
+
+    :param output: tokens of the answer as the server counts them; None = it does not tell.
+    :param asked: the limit; None = the server's own.
+    :param reliable: as `StreamQuirks.finish_reason_reliable` says.
+    """
+    if finish_reason in LIMIT_REASONS:
         return True
-    counted = reading.usage_output is not None and output_asked is not None and reading.usage_output >= output_asked
-    return counted and not quirks.finish_reason_reliable
+    return not reliable and output is not None and asked is not None and output >= asked
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from ixbench.host.contracts.engine import RequestSpec
 from ixbench.host.source import describe
 from ixbench.measure.accuracy import JudgedAnswer, gate_result, is_right
 from ixbench.model.accuracy import REFUSED, TIME_LIMIT
-from ixbench.replay.interpret import LIMIT_REASONS
+from ixbench.replay.interpret import limit_reached
 from ixbench.run.asking import counters_of, watch_order
 from ixbench.run.point import BROKEN_OFF, death_of
 from ixbench.run.vigil import vigil
@@ -123,7 +123,12 @@ async def _ask(job: GateJob, question: Question, req_id: str) -> JudgedAnswer:
         right=is_right(gate.match, question.answer, exchange.answer),
         expected=question.answer,
         got=exchange.answer,
-        cut=exchange.finish_reason in LIMIT_REASONS,
+        cut=limit_reached(
+            exchange.finish_reason,
+            output=exchange.usage_output,
+            asked=gate.max_tokens,
+            reliable=target.adapter.quirks.finish_reason_reliable,
+        ),
     )
 
 

@@ -188,8 +188,7 @@ def test_bytes_that_are_no_utf8_become_replacement_characters():
     ],
 )
 def test_whether_the_limit_ended_the_answer(reason, output, reliable, reached):
-    reading = Reading(finish_reason=reason, usage_output=output)
-    assert limit_reached(reading, 8, StreamQuirks(finish_reason_reliable=reliable)) is reached
+    assert limit_reached(reason, output=output, asked=8, reliable=reliable) is reached
 
 
 TEXT = st.none() | st.text(max_size=3)
