@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 EXECUTABLE = "python"
 MODULE = ("-m", "atom.entrypoints.openai_server")
-KEEP_ALIVE_S = 5.0
 MAX_TOKENS = 8192
 """ATOM's own limit for an answer where a request names none."""
 
@@ -122,7 +121,7 @@ class AtomAdapter(EngineAdapter[AtomOptions]):
     def capabilities(self, build: str | None = None) -> Capabilities:
         """Return what holds for all builds: /health is a constant, and only a restart empties the prefix cache."""
         del build
-        return Capabilities(health_tells=False, cache_reset="restart", counters_live=False, profiler=True, keep_alive_s=KEEP_ALIVE_S)
+        return Capabilities(health_tells=False, cache_reset="restart", profiler=True)
 
     def metrics(self) -> EngineMetrics:
         """Return how to read /metrics."""

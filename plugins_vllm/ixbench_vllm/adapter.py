@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ixbench.api.engine import ArgValue, CacheReset, Deployment, Engine, EngineMetrics, Finding
 
 EXECUTABLE = "vllm"
-KEEP_ALIVE_S = 5.0
 PROGRESS = (
     r"Loading (safetensors|pt|weights|model)",
     r"Capturing",
@@ -118,7 +117,7 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
     def capabilities(self, build: str | None = None) -> Capabilities:
         """Return what holds for all builds; where a server refuses to empty its cache, `reset_cache` says so."""
         del build
-        return Capabilities(health_tells=True, cache_reset="call", profiler=True, keep_alive_s=KEEP_ALIVE_S)
+        return Capabilities(health_tells=True, cache_reset="call", profiler=True)
 
     def metrics(self) -> EngineMetrics:
         """Return how to read /metrics."""

@@ -72,7 +72,7 @@ class AcmeAdapter(EngineAdapter[AcmeOptions]):
     def capabilities(self, build: str | None = None) -> Capabilities:
         """Return that there is no prefix cache to empty."""
         del build
-        return Capabilities(cache_reset="none", counters_live=True)
+        return Capabilities(cache_reset="none")
 
     def metrics(self) -> EngineMetrics:
         """Return what the server calls its counters."""

@@ -43,12 +43,8 @@ class Capabilities:
     """Whether the health path notices a dead engine; where it does not, a canary completion is asked instead."""
     cache_reset: Literal["call", "restart", "none"] = "none"
     """How the prefix cache is emptied between points."""
-    counters_live: bool = True
-    """Whether token counters move while a request runs, not only when it ends."""
     profiler: bool = False
     """Whether a running server can start and stop its own profiler."""
-    keep_alive_s: float | None = None
-    """After so long without a request the server closes a connection; None = not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, ClassVar
 
 from ixbench.api.engine import (
-    Capabilities,
     EngineAdapter,
     Finding,
     LaunchPlan,
@@ -87,11 +86,6 @@ class LlamaCppAdapter(EngineAdapter[LlamaCppOptions]):
             ready_limit_s=deployment.options.ready_limit,
             notes=() if deployment.model.path else ("the model is a tiny one with random weights: speeds are real, texts mean nothing",),
         )
-
-    def capabilities(self, build: str | None = None) -> Capabilities:
-        """Return what the server can do: a slot's prompt is dropped by the next one only, and a request is counted in full when it ends."""
-        del build
-        return Capabilities(counters_live=False)
 
     def metrics(self) -> EngineMetrics:
         """Return how to read the server's page."""
