@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api import measure
 from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import share
+from ixbench_plugins.checks._words import number, share
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -38,7 +38,8 @@ def _advertised(measurement: Measurement) -> Reason | None:
     if error <= ADVERTISED_LIMIT:
         return None
     text = (
-        f"answers have {mean:.4g} tokens on average, the workload says {promised}: {share(error)} off, allowed: {share(ADVERTISED_LIMIT)}"
+        f"answers have {number(mean)} tokens on average, the workload says {promised}: {share(error)} off, "
+        f"allowed: {share(ADVERTISED_LIMIT)}"
     )
     return Reason(code="length_mismatch", value=error, limit=ADVERTISED_LIMIT, text=text)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api import measure
 from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import seconds, share
+from ixbench_plugins.checks._words import number, seconds, share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,8 @@ def _never_steady(measurement: Measurement) -> Reason | None:
     if sending is None or asked is None or sending.seconds < SHORTEST_S or not _never_reached(measurement, sending):
         return None
     found = float(measure.in_flight_means(measurement, sending.slices(1))[0])
-    text = f"no steady window was found: {found:.3g} of {asked} requests were in flight on average, and never all for the time of an answer"
+    mean = f"{number(found)} of {asked} requests were in flight on average"
+    text = f"no steady window was found: {mean}, and never all for the time of an answer"
     return Reason(code="not_steady", value=found, limit=REACHED * asked, text=text)
 
 

@@ -36,6 +36,15 @@ def test_too_few_right_answers_do_not_whatever_limits_say():
     assert reason.text == ("6 of 10 answers are right (60 %), wanted: 90 %; 2 without an answer (transport 2); 1 cut off by max_tokens")
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({}, ""), ({"cut": 2}, "; 2 cut off by max_tokens"), ({"failed": {"timeout": 1}}, "; 1 without an answer (timeout 1)")],
+)
+def test_the_text_holds_what_there_is_to_tell(changes, words):
+    (reason,) = verdict(accuracy_gate=GATE, accuracy=sample_accuracy(asked=10, right=6, **changes)).reasons
+    assert reason.text == f"6 of 10 answers are right (60 %), wanted: 90 %{words}"
+
+
 def test_a_gate_that_did_not_run_is_a_gate_that_failed():
     lacking = "no question was answered (http_status 10); the first said: status 503: busy"
     (reason,) = verdict(accuracy_gate=GATE, accuracy=sample_accuracy(asked=10, right=0, lacking=lacking)).reasons

@@ -39,10 +39,13 @@ def records(count=100, *, ttft_ms=200, late_ms=0.0, stretch=1.0, first_ms=0):
     return tuple(found)
 
 
-def mixed(**shares):
-    """Return requests of several kinds, so many of each: `mixed(a=(3, {"late_ms": 9}), b=(7, {}))`."""
-    kinds = [changes for count, changes in shares.values() for _ in range(count)]
-    return tuple(records(number + 1, **changes)[number] for number, changes in enumerate(kinds))
+def mixed(*kinds):
+    """Return requests of several kinds, one kind after the other: `mixed((3, {"late_ms": 9}), (7, {}))` are ten."""
+    total = sum(count for count, _ in kinds)
+    found = []
+    for count, changes in kinds:
+        found += records(total, **changes)[len(found) : len(found) + count]
+    return tuple(found)
 
 
 def empty(requests):
@@ -86,7 +89,7 @@ class TestLag:
 
     @HALVES
     def test_five_percent_of_the_median_ttft(self, short, median):
-        requests = mixed(short=(short, {"ttft_ms": 100}), long=(101 - short, {"ttft_ms": 900}))
+        requests = mixed((short, {"ttft_ms": 100}), (101 - short, {"ttft_ms": 900}))
         assert (ask("client_lag", lag_p99_s=0.007, clock="read", requests=requests) is None) is (median == "long")
 
     def test_what_stamped_is_not_known(self):
@@ -163,13 +166,13 @@ class TestWait:
 
     @LATEST
     def test_a_few_late_sends_are_not_many(self, late, bad):
-        requests = mixed(late=(late, {"late_ms": 50}), rest=(201 - late, {}))
+        requests = mixed((late, {"late_ms": 50}), (201 - late, {}))
         reason = ask("client_wait", clock="kernel", client_wait_s=5.0, requests=requests)
         assert reason.severity == ("invalid" if bad else "warning")
 
     @HALVES
     def test_a_tenth_of_the_median_ttft(self, short, median):
-        requests = mixed(short=(short, {"ttft_ms": 100, "late_ms": 20}), long=(101 - short, {"ttft_ms": 900, "late_ms": 20}))
+        requests = mixed((short, {"ttft_ms": 100, "late_ms": 20}), (101 - short, {"ttft_ms": 900, "late_ms": 20}))
         reason = ask("client_wait", clock="kernel", client_wait_s=5.0, requests=requests)
         assert reason.severity == ("warning" if median == "long" else "invalid")
 
@@ -192,12 +195,12 @@ class TestSchedule:
 
     @LATEST
     def test_a_few_late_sends_are_not_many(self, late, bad):
-        requests = mixed(late=(late, {"late_ms": 50}), rest=(201 - late, {}))
+        requests = mixed((late, {"late_ms": 50}), (201 - late, {}))
         assert (ask("schedule_late", requests=requests) is not None) is bad
 
     @HALVES
     def test_a_tenth_of_the_median_ttft(self, short, median):
-        requests = mixed(short=(short, {"ttft_ms": 100, "late_ms": 20}), long=(101 - short, {"ttft_ms": 900, "late_ms": 20}))
+        requests = mixed((short, {"ttft_ms": 100, "late_ms": 20}), (101 - short, {"ttft_ms": 900, "late_ms": 20}))
         assert (ask("schedule_late", requests=requests) is None) is (median == "long")
 
     def test_a_tenth_of_the_ttft_is_not_late(self):

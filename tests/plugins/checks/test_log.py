@@ -6,6 +6,7 @@ import pytest
 
 from ixbench.launch.diagnose import known_lines
 from ixbench.measure.verdict import judge
+from ixbench.model.signature import LogFinding
 from ixbench.testing.records import sample_measurement, sample_record
 from ixbench_plugins.checks.log import BUILDS, LOG
 from ixbench_plugins.signatures import SIGNATURES
@@ -38,17 +39,30 @@ def test_building_belongs_before_the_measurement(line):
     assert f"(line 101: {line})" in reason.text
 
 
-def test_many_lines_are_counted_and_the_first_are_shown():
-    (reason,) = verdict(*[BUILD] * 4, CAPTURE).reasons
-    assert reason.value == 5
-    assert reason.text.count("line ") == 3
-    assert "and 2 more" in reason.text
+def test_what_is_no_fault_of_the_window_is_not_counted():
+    harmless = LogFinding(id=next(iter(BUILDS)), kind="warning", line=1, text="built", cause="It was built.", fix="Wait.", in_window=True)
+    assert judge(sample_measurement([sample_record("r")], log_findings=(harmless,)), {}, LOG, {}).status == "valid"
+
+
+@pytest.mark.parametrize(("lines", "more"), [(3, ""), (4, "; and 1 more"), (5, "; and 2 more")])
+def test_many_lines_are_counted_and_the_first_are_shown(lines, more):
+    (reason,) = verdict(*[BUILD] * lines).reasons
+    assert reason.value == lines
+    shown = "; ".join(f"line {number}: {BUILD}" for number in (100, 101, 102))
+    assert f"({shown}{more})" in reason.text
+
+
+def test_the_text_ends_with_what_to_do_said_once():
+    (signature,) = [one for one in SIGNATURES if one.id == known_lines([(1, BUILD)], SIGNATURES, engine="vllm", in_window=True)[0].id]
+    (reason,) = verdict(BUILD, BUILD).reasons
+    assert reason.text.endswith(f"; {signature.fix.removesuffix('.')}")
+    assert reason.text.count(signature.fix.removesuffix(".")) == 1
 
 
 def test_untuned_kernels_hold_for_every_point_of_a_launch():
     for found in (verdict(before=("loading", UNTUNED)), verdict("x", UNTUNED)):
         (reason,) = found.reasons
-        assert (found.status, reason.code, reason.value) == ("invalid", "log_invalidates", 1)
+        assert (found.status, reason.code, reason.value, reason.limit) == ("invalid", "log_invalidates", 1, 0)
         assert UNTUNED in reason.text
         assert "without a tuned configuration" in reason.text
     assert "line 2: " in verdict(before=("loading", UNTUNED)).reasons[0].text
