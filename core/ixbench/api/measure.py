@@ -12,6 +12,7 @@ from ixbench.measure.definition import Check, Measurement, Metric
 from ixbench.model.counts import counted
 from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, FAILURE_KINDS, Chunk, Chunks, RequestRecord
 from ixbench.model.result import Accounting, EnergyReading, Failure, Metrics, MetricValue, Reason
+from ixbench.model.sample import Sample
 from ixbench.model.signature import LogFinding
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ __all__ = [
     "RequestTable",
     "RequestTimes",
     "Resampling",
+    "Sample",
     "TokenSums",
     "TokenTimes",
     "Tool",

@@ -10,10 +10,21 @@ from ixbench.frontier.comparable import work_of
 from ixbench.frontier.comparison import LadderComparison, RungComparison, RungSide
 from ixbench.frontier.cost import tokens_per_usd
 from ixbench.frontier.cost_table import CostTable, CostTier, build_cost_table
-from ixbench.frontier.curves import CurvePoint, LadderCurve
+from ixbench.frontier.curves import CurveContent, CurvePoint, LadderCurve
 from ixbench.frontier.difference import RateDifference
 from ixbench.frontier.format import Seconds, format_change, format_hourly, format_latency, format_rate, format_usd, pct_faster
-from ixbench.frontier.ladder import BestLatency, Ladder, LadderContent, LadderRung, LeftOut, Peak, RungPoint, build_ladder
+from ixbench.frontier.ladder import build_ladder
+from ixbench.frontier.ladder_values import (
+    BestLatency,
+    Ladder,
+    LadderContent,
+    LadderRung,
+    LeftOut,
+    Peak,
+    RungPoint,
+    RungRepeats,
+    RungRunnerUp,
+)
 from ixbench.frontier.notes import notes_on_runs
 from ixbench.frontier.points import session_of
 from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
@@ -26,14 +37,16 @@ from ixbench.model.accuracy import NOT_GATED, AccuracyResult, accuracy_words
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.imported import ImportSource, import_source
-from ixbench.model.price import Quote, Sku
+from ixbench.model.price import Quote, Sku, quotes_for
 from ixbench.model.result import (
     Accounting,
     Axis,
+    Bounds,
     ClientReport,
     EnergyReading,
     Evidence,
     Failure,
+    Intervals,
     Metrics,
     MetricValue,
     Origin,
@@ -60,12 +73,14 @@ __all__ = [
     "Artifact",
     "Axis",
     "BestLatency",
+    "Bounds",
     "ClientReport",
     "ComparedSide",
     "Comparison",
     "CostTable",
     "CostTier",
     "Curve",
+    "CurveContent",
     "CurvePoint",
     "Duration",
     "EnergyReading",
@@ -79,6 +94,7 @@ __all__ = [
     "Importer",
     "InputError",
     "Interpolation",
+    "Intervals",
     "Ladder",
     "LadderComparison",
     "LadderContent",
@@ -102,6 +118,8 @@ __all__ = [
     "RunView",
     "RungComparison",
     "RungPoint",
+    "RungRepeats",
+    "RungRunnerUp",
     "RungSide",
     "Seconds",
     "Selection",
@@ -129,6 +147,7 @@ __all__ = [
     "pct_faster",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
+    "quotes_for",
     "reason_codes",
     "select",
     "session_of",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ixbench.api.report import Artifact, LadderContent, OptionsModel, Reporter, build_ladder, format_rate
+from ixbench_plugins.reporters.points import PointRow
 from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, rung_rows, settings_sentences
-from ixbench_plugins.reporters.text import MISSING, escape, json_text, markdown_list, markdown_table
+from ixbench_plugins.reporters.text import escape, json_text, markdown_list, markdown_table
 from ixbench_plugins.reporters.words import SIMULATED, findings, headline, notes, reading, system_rate, title
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _markdown(ladder: Ladder, runs: Sequence[RunView]) -> Iterator[str]:
         rows = [
             (
                 point.id,
-                _load(member.result.identity.concurrency, member.result.identity.rate),
+                PointRow(run=member.run, point=member.result).load,
                 format_rate(point.x),
                 format_rate(point.y),
                 format_rate(system_rate(member.result)),
@@ -62,9 +63,3 @@ def _markdown(ladder: Ladder, runs: Sequence[RunView]) -> Iterator[str]:
             for point, member in zip(curve.points, curve.members, strict=True)
         ]
         yield from markdown_table(_CURVE_HEADERS, rows, right=(1, 2, 3, 4))
-
-
-def _load(concurrency: int | None, rate: float | None) -> str:
-    if concurrency is not None:
-        return str(concurrency)
-    return f"{rate:g}/s" if rate is not None else MISSING

@@ -43,7 +43,7 @@ class PointRow:
         identity = self.point.identity
         if identity.concurrency is not None:
             return str(identity.concurrency)
-        return f"{identity.rate:g}/s" if identity.rate is not None else "-"
+        return f"{identity.rate:g}/s" if identity.rate is not None else MISSING
 
     @property
     def word(self) -> str:

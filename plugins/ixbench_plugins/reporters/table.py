@@ -151,17 +151,22 @@ def _markdown_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
 
 
 def _intervals_row(row: PointRow, axis: str, *, several: bool) -> list[str]:
-    line = [f"{row.run.id}/{row.point.id}" if several else row.point.id, _range(row.speed_between(axis), format_rate)]
-    line += [_range(row.between(name, percentile), _time) for name in LATENCIES for percentile in PERCENTILES]
-    line += [_range(row.between("throughput_tok_s_gpu", kind), format_rate) for kind in RATES_BETWEEN]
+    line = [f"{row.run.id}/{row.point.id}" if several else row.point.id, ends(row.speed_between(axis), format_rate)]
+    line += [ends(row.between(name, percentile), seconds) for name in LATENCIES for percentile in PERCENTILES]
+    line += [ends(row.between("throughput_tok_s_gpu", kind), format_rate) for kind in RATES_BETWEEN]
     return [*line, str(row.point.intervals.sessions) if row.point.intervals is not None else MISSING]
 
 
-def _range(both: tuple[float, float] | None, text: Callable[[float], str]) -> str:
+def ends(both: tuple[float, float] | None, text: Callable[[float], str]) -> str:
+    """Return an interval for print.
+
+    :param text: prints one of its ends.
+    """
     return MISSING if both is None else f"{text(both[0])} to {text(both[1])}"
 
 
-def _time(value: float) -> str:
+def seconds(value: float) -> str:
+    """Return a time for print."""
     return format_latency(Seconds(value))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import format_hourly, format_latency, format_rate, format_usd
+from ixbench.api.report import counted, format_hourly, format_latency, format_rate, format_usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -178,7 +178,7 @@ def _runs(ladder: Ladder) -> str:
 def _scope(ladder: Ladder) -> str:
     scopes = {"all": "all engines", "community": "community engines (vllm, sglang)"}
     words = scopes.get(ladder.scope, ladder.scope) if isinstance(ladder.scope, str) else ", ".join(ladder.scope)
-    return f"Scope: {words}; {_count(ladder.excluded, 'curve')} left out by it."
+    return f"Scope: {words}; {counted(ladder.excluded, 'curve')} left out by it."
 
 
 def prices(runs: Sequence[RunView]) -> Iterator[str]:
@@ -232,7 +232,7 @@ def _counted(ladder: Ladder) -> str:
     """Return how many points the ladder is made of, and of what."""
     dates = f", {ladder.dates[0]}" + (f" to {ladder.dates[-1]}" if ladder.dates[0] != ladder.dates[-1] else "") if ladder.dates else ""
     engines, precisions = ", ".join(ladder.engines), ", ".join(ladder.precisions) or "not known"
-    return f"Counted: {_count(ladder.configs, 'point')}; engines {engines}; precisions {precisions}{dates}."
+    return f"Counted: {counted(ladder.configs, 'point')}; engines {engines}; precisions {precisions}{dates}."
 
 
 def _latencies(ladder: Ladder) -> list[tuple[str, BestLatency]]:
@@ -256,7 +256,3 @@ def notes(ladder: Ladder) -> list[str]:
     """Return what the reader must not miss: first that it was simulated, then differences that were let pass, then the ladder's notes."""
     simulated = simulated_notes([member.result for curve in ladder.curves for member in curve.members])
     return [*simulated, *(f"Let pass on demand: {text}" for text in ladder.mismatches), *ladder.notes]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

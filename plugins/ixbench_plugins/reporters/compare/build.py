@@ -22,6 +22,7 @@ from ixbench_plugins.reporters.page.picture import (
 )
 from ixbench_plugins.reporters.table import latency
 from ixbench_plugins.reporters.text import MISSING
+from ixbench_plugins.reporters.unread import made_with
 from ixbench_plugins.reporters.words import SIMULATED, simulated_notes
 
 if TYPE_CHECKING:
@@ -102,7 +103,6 @@ def page_of(a: RunView, b: RunView, found: Comparison, title: str | None) -> Com
     ladders = [build_ladder([view], allow_mismatch=True) for view in views]
     picture = _picture(views, ladders, found)
     names = _names(ladders)
-    versions = dict.fromkeys(view.versions["ixbench"] for view in views if "ixbench" in view.versions)
     return ComparePage(
         anchor="c",
         title=f"{heading}: B compared with A{marked}",
@@ -129,7 +129,7 @@ def page_of(a: RunView, b: RunView, found: Comparison, title: str | None) -> Com
         curve_notes=tuple(_curve_notes(found, names)),
         settings=_settings(found, marked),
         notes=found.notes,
-        made_with=f"ixbench {', '.join(versions)}" if versions else "ixbench",
+        made_with=made_with(views),
     )
 
 

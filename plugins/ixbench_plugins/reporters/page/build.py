@@ -11,6 +11,7 @@ from ixbench_plugins.reporters.page.chart import charts, far_outside, legend
 from ixbench_plugins.reporters.page.groups import groups_of
 from ixbench_plugins.reporters.page.method import method
 from ixbench_plugins.reporters.page.parts import Page, Section
+from ixbench_plugins.reporters.unread import made_with
 from ixbench_plugins.reporters.words import simulated_notes
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ def page_of(runs: Sequence[RunView], title: str | None) -> Page:
     if not groups:
         build_ladder(runs)  # says that there is none
     sections = tuple(_section(group, f"s{number}") for number, group in enumerate(groups, 1))
-    versions = dict.fromkeys(run.versions["ixbench"] for run in runs if "ixbench" in run.versions)
     titles = dict.fromkeys(run.title for run in runs)
     chosen = title or (next(iter(titles)) if len(titles) == 1 else ", ".join(section.heading for section in sections))
     return Page(
@@ -39,7 +39,7 @@ def page_of(runs: Sequence[RunView], title: str | None) -> Page:
         marks=facts.marks_of([point for run in runs for point in run.points]),
         sections=sections,
         unfinished=tuple(unfinished(runs)),
-        made_with=f"ixbench {', '.join(versions)}" if versions else "ixbench",
+        made_with=made_with(runs),
     )
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ixbench.api.report import (
-    Seconds,
     build_cost_table,
     build_ladder,
     counted,
@@ -21,12 +20,12 @@ from ixbench_plugins.reporters.page.parts import Fact, Table
 from ixbench_plugins.reporters.page.picture import STATES, Picture, all_curves, picture_of
 from ixbench_plugins.reporters.points import INTERVALS_NOTE, THIN_NOTE
 from ixbench_plugins.reporters.rungs import cost_sentences, settings_sentences
-from ixbench_plugins.reporters.table import latency
+from ixbench_plugins.reporters.table import ends, latency, seconds
 from ixbench_plugins.reporters.text import MISSING
 from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, headline, interval_rate, notes, read, remarks, simulated_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from ixbench.api.report import BestLatency, CostTable, Ladder, LadderRung, Peak, PointResult
     from ixbench_plugins.reporters.page.groups import Group
@@ -334,10 +333,10 @@ def interval_table(numbers: Numbers) -> Table | None:
     rows = tuple(
         (
             point.name,
-            _between(point.row.speed_between(axis), format_rate),
-            _between(point.row.between("throughput_tok_s_gpu", "total"), format_rate),
-            _between(point.row.between("ttft_s", "p50"), _time),
-            _between(point.row.between("tpot_s", "p50"), _time),
+            ends(point.row.speed_between(axis), format_rate),
+            ends(point.row.between("throughput_tok_s_gpu", "total"), format_rate),
+            ends(point.row.between("ttft_s", "p50"), seconds),
+            ends(point.row.between("tpot_s", "p50"), seconds),
             str(intervals.sessions),
         )
         for point in numbers.picture.points
@@ -347,14 +346,6 @@ def interval_table(numbers: Numbers) -> Table | None:
         return None
     caption = numbers.marked("95 % intervals within each point")
     return Table(caption=caption, headers=INTERVAL_HEADERS, rows=rows, right=frozenset({1, 2, 3, 4, 5}))
-
-
-def _between(both: tuple[float, float] | None, text: Callable[[float], str]) -> str:
-    return MISSING if both is None else f"{text(both[0])} to {text(both[1])}"
-
-
-def _time(value: float) -> str:
-    return format_latency(Seconds(value))
 
 
 def interval_note(numbers: Numbers) -> Iterator[str]:

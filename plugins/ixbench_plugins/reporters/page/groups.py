@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ixbench.api.report import quotes_for
 from ixbench_plugins.reporters.page.names import hardware_name
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _part(run: RunView, pair: tuple[str, str | None]) -> RunView:
         points=points,
         planned=tuple(point.id for point in points),
         evidence="simulated" if any(point.evidence == "simulated" for point in points) else "measured",
-        quotes=tuple(quote for quote in run.quotes if quote.sku == pair[1]),
+        quotes=quotes_for(run.quotes, pair[1]),
         sku=run.sku if run.sku is not None and run.sku.sku == pair[1] else None,
     )
 

@@ -62,6 +62,13 @@ def test_each_model_on_each_sku_has_a_part_of_its_own(render):
     assert page.says("Provisioned energy: -, since the hardware book does not tell what power is provisioned for B300.")
 
 
+def test_a_price_that_names_no_sku_is_that_of_every_part(render):
+    points = [sample_point(f"{sku}-c8", speed_tok_s_user=50, rate_tok_s_gpu=5000, hardware=sku) for sku in ("mi355x", "b300")]
+    page = render(run(*points, quotes=(replace(SAMPLE_QUOTES[0], sku="", book="custom"),)))
+    for name in ("AMD Instinct MI355X", "B300"):
+        assert page.rows(f"The frontier ladder of acme/Model-7B on {name}")[1][2] == "$0.083"
+
+
 def test_runs_of_one_model_and_different_work_share_no_part(render):
     other = replace(run(), id="other", points=(replace_identity(run().points[0], workload="prompts"),))
     with pytest.raises(InputError, match="cannot share a ladder"):
