@@ -37,6 +37,7 @@ from ixbench.model.accuracy import NOT_GATED, AccuracyResult, accuracy_words
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.imported import ImportSource, import_source
+from ixbench.model.precision import precision_of
 from ixbench.model.price import Quote, Sku, quotes_for
 from ixbench.model.result import (
     Accounting,
@@ -145,6 +146,7 @@ __all__ = [
     "measurement_of",
     "notes_on_runs",
     "pct_faster",
+    "precision_of",
     "provisioned_j_per_token",
     "provisioned_tok_s_mw",
     "quotes_for",

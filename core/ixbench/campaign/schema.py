@@ -144,7 +144,7 @@ class ModelTable(OptionsModel):
     label: Text | None = None
     """The name in print."""
     precision: Text | None = None
-    """Precision of the weights, for instance "fp4"."""
+    """Precision of the weights, for instance "fp4", which "mxfp4" and "nvfp4" mean too."""
     path: Text | None = None
     """Folder or file of the weights on this machine, relative to the campaign file; it is served instead of the hub's."""
     revision: Text | None = None

@@ -14,6 +14,7 @@ from ixbench.campaign.validate import check, check_rest, shown, unknown_key
 from ixbench.host.specs import Specs
 from ixbench.model.deployment import HardwareSpec, ModelSpec
 from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.precision import precision_of
 from ixbench.model.price import Quote
 from ixbench.model.run import ReportSettings
 
@@ -35,7 +36,7 @@ def model_spec(table: ModelTable, folder: Path) -> ModelSpec:
     return ModelSpec(
         id=table.id or "",
         label=table.label or table.id or (table.path.rstrip("/").rpartition("/")[2] if table.path else ""),
-        precision=table.precision,
+        precision=precision_of(table.precision) if table.precision is not None else None,
         path=absolute(table.path, folder) if table.path else None,
         revision=table.revision,
         tokenizer=absolute(table.tokenizer, folder) if table.tokenizer else None,

@@ -123,6 +123,7 @@ def _context(arguments: argparse.Namespace, host: Host) -> ImportContext:
     """
     from ixbench.host.contracts.importer import ImportContext
     from ixbench.model.errors import Fault, InputError, did_you_mean
+    from ixbench.model.precision import precision_of
     from ixbench.report.foreign import known_skus
 
     skus = known_skus(host)
@@ -142,7 +143,7 @@ def _context(arguments: argparse.Namespace, host: Host) -> ImportContext:
     return ImportContext(
         skus=skus,
         model=arguments.model,
-        precision=arguments.precision,
+        precision=precision_of(arguments.precision) if arguments.precision is not None else None,
         hardware=arguments.sku,
         gpus=arguments.gpus,
         engine=arguments.engine,

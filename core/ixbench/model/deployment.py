@@ -26,7 +26,7 @@ class ModelSpec:
     label: str
     """The name in print; defaults to the id."""
     precision: str | None = None
-    """Canonical precision of the weights, for instance "fp4"."""
+    """Precision of the weights, as `precision_of` writes it, for instance "fp4"."""
     path: str | None = None
     """Folder or file of the weights, where they are local."""
     revision: str | None = None

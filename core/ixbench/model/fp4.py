@@ -6,13 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ixbench.model.launch import Finding
+from ixbench.model.precision import FP4, precision_of
 
 if TYPE_CHECKING:
     from ixbench.model.deployment import Deployment
     from ixbench.model.price import Sku
 
-NAMES = frozenset({"fp4", "mxfp4", "nvfp4"})
-"""Precisions that mean FP4 arithmetic; any other name, such as "w4a16", says itself that the weights are unpacked."""
 _GFX = {"gfx950": True, "gfx942": False, "gfx941": False, "gfx940": False, "gfx90a": False, "gfx908": False}
 _FIRST_SM = 100
 """Blackwell."""
@@ -32,7 +31,7 @@ def fp4_findings(deployment: Deployment[Any], sku: Sku | None) -> list[Finding]:
     :param sku: the hardware under test as the book knows it; None = not known, and nothing is said.
     """
     precision = deployment.model.precision or ""
-    if sku is None or deployment.url is not None or precision.lower() not in NAMES:
+    if sku is None or deployment.url is not None or precision_of(precision) != FP4:
         return []
     if native_fp4(gfx_target=sku.gfx_target, cuda_arch=sku.cuda_arch) is not False:
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ixbench.model.launch import Identity, SanityPrompt
+from ixbench.model.precision import FP4, precision_of
 
 if TYPE_CHECKING:
     from ixbench.model.deployment import Deployment
@@ -34,7 +35,7 @@ def wants_sanity(deployment: Deployment[Any], choice: bool | None) -> bool:
     """
     if choice is not None:
         return choice
-    return (deployment.hardware.sku or "").lower() in NATIVE_FP4 and (deployment.model.precision or "").lower() == "fp4"
+    return (deployment.hardware.sku or "").lower() in NATIVE_FP4 and precision_of(deployment.model.precision or "") == FP4
 
 
 def attached_notes(deployment: Deployment[Any], choice: bool | None) -> tuple[str, ...]:

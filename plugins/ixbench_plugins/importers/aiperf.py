@@ -27,7 +27,7 @@ from ixbench_plugins.importers.detect import AIPERF_RECORD, AIPERF_SUMMARY
 from ixbench_plugins.importers.document import read_document, refuse_repeated
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of
-from ixbench_plugins.importers.names import engine_of, model_of, precision_of
+from ixbench_plugins.importers.names import engine_of, model_of
 from ixbench_plugins.importers.point import implausible
 from ixbench_plugins.importers.values import plain, slug, table, text
 
@@ -202,7 +202,7 @@ def _identity(asked: Asked, context: ImportContext, *, agentic: bool) -> PointId
     same = all(asked.lengths)
     return PointIdentity(
         model=model_of(asked.model, context.model or ""),
-        precision=precision_of(context.precision or "") or None,
+        precision=context.precision,
         hardware=context.hardware,
         gpus=context.gpus,
         engine=engine_of(context.engine or "endpoint").engine,

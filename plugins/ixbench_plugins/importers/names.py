@@ -1,4 +1,4 @@
-"""Names that different sources write differently, brought to one: hardware, engines, precisions, spec methods, models."""
+"""Names that different sources write differently, brought to one: hardware, engines, spec methods, models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ _ENGINES = {
 }
 _DISAGGREGATED = frozenset({"sglang-disagg", "atom-disagg"})
 """Names that say of themselves that prefill and decode have GPUs of their own."""
-_PRECISIONS = {"nvfp4": "fp4", "mxfp4": "fp4"}
 
 MODELS = {
     "dsr1": "DeepSeek R1",
@@ -63,12 +62,6 @@ def engine_of(name: str) -> EngineName:
     """Return an engine under the name that it has here; a name without an alias stays as it is, in lower case."""
     lower = name.strip().lower()
     return EngineName(engine=_ENGINES.get(lower, lower), disaggregated=lower in _DISAGGREGATED)
-
-
-def precision_of(name: str) -> str:
-    """Return a precision; the formats of four-bit floats are one."""
-    lower = name.strip().lower()
-    return _PRECISIONS.get(lower, lower)
 
 
 def spec_method_of(name: str) -> str:

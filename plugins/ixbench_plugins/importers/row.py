@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ixbench.api.report import precision_of
 from ixbench_plugins.importers.errors import RowError
-from ixbench_plugins.importers.names import engine_of, image_of, model_of, precision_of, sku_of, spec_method_of
+from ixbench_plugins.importers.names import engine_of, image_of, model_of, sku_of, spec_method_of
 from ixbench_plugins.importers.values import number, table, text, truth, whole
 
 if TYPE_CHECKING:

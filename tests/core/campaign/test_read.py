@@ -58,6 +58,12 @@ speculative = { acceptance_length = 1.5 }
     assert found["acme-c4"].image == "acme/image:1"
 
 
+@pytest.mark.parametrize(("written", "precision"), [('precision = "MXFP4"', "fp4"), ('precision = "FP8"', "fp8"), ("", None)])
+def test_a_precision_has_the_name_that_imported_points_have(written, precision, write, house):
+    text = f'{HEAD}[[deployment]]\nengine = "acme"\nconcurrency = [1]\n'.replace('id = "acme/big"', f'id = "acme/big"\n{written}')
+    assert read_campaign(write(text), house).model.precision == precision
+
+
 @pytest.mark.parametrize(
     ("offload", "concurrency", "seqs", "note"),
     [

@@ -147,6 +147,12 @@ def test_imported_and_read_directly_are_the_same(write, capsys):
     assert one == two
 
 
+def test_a_precision_has_the_name_that_campaigns_have(write):
+    assert main(["import", write(CLIENT), "--engine", "vllm", "--sku", "mi355x", "--precision", "MXFP4", "--out", "run"]) == 0
+    (point,) = Path("run").glob("points/*/point.json")
+    assert json.loads(point.read_text())["identity"]["precision"] == "fp4"
+
+
 def test_what_a_report_says_of_unknown_gpus_and_prices_can_be_done(write, capsys):
     name = write(CLIENT)
     said = ("--engine", "vllm", "--sku", "cpu", "--precision", "fp4")

@@ -34,6 +34,9 @@ def test_garbage(answer):
     [
         ("mi355x", "fp4", None, True),
         ("MI355X", "FP4", None, True),
+        ("mi355x", "MXFP4", None, True),
+        ("b200", "nvfp4", None, True),
+        ("mi355x", "w4a16", None, False),
         ("mi300x", "fp4", None, False),
         ("mi355x", "fp8", None, False),
         (None, None, None, False),
