@@ -110,7 +110,7 @@ class LaunchPlan:
     """Extra request headers; values are secrets until shown otherwise."""
     api_key_env: str | None = None
     ca_file: str | None = None
-    """A PEM file of certificates to trust, for https URLs."""
+    """A PEM file of certificates to trust instead of the system's, for https URLs."""
     runtime: str = "process"
     runtime_options: Any = None
     """The runtime's own keys of `[runtime]`, an instance of its `Options`; ixbench fills it in."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 import anyio
+import certifi
 import pytest
 
 from ixbench.host.contracts.engine import RequestSpec
@@ -260,6 +261,14 @@ class TestTls:
             assert (first.failure, second.failure, second.conn_reused) == (None, None, True)
             refused = ask(running.url, "m")[0]
         assert (refused.failure, refused.error_class) == ("transport", "tls")
+
+    def test_certificates_that_are_given_take_the_place_of_the_systems(self, ask, certificate, monkeypatch):
+        both, public = certificate
+        monkeypatch.setenv("SSL_CERT_FILE", str(public))
+        with server_process("--certificate", str(both)) as running:
+            usual, given = ask(running.url, "m")[0], ask(running.url, "m", ca_file=certifi.where())[0]
+        assert usual.failure is None
+        assert (given.failure, given.error_class) == ("transport", "tls")
 
     def test_plain_http_where_tls_is_spoken(self, server, ask):
         exchange = ask(server.url.replace("http:", "https:"), "m")[0]

@@ -43,7 +43,7 @@ class Wire:
     ) -> None:
         """Keep the target; nothing is opened before the first request.
 
-        :param ca_file: a PEM file of certificates to trust beside the usual ones.
+        :param ca_file: a PEM file of certificates to trust instead of the system's.
         :param uds: path of a Unix socket that all connections go to.
         :param proxy: URL of an HTTP proxy that all connections go through.
         :raises InputError: if the URL, a header, the proxy or the certificates cannot be used.
@@ -122,11 +122,10 @@ def _basic_auth(url: httpx.URL) -> dict[str, str]:
 
 
 def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
-    context = httpx.create_ssl_context()
-    if ca_file is not None:
-        try:
-            context.load_verify_locations(cafile=ca_file)
-        except (OSError, ssl.SSLError) as error:
-            problem = f"{ca_file} cannot be used ({error.strerror or error})"
-            raise InputError(Fault(where="ca_file", problem=problem, allowed="a PEM file of certificates")) from None
-    return context
+    if ca_file is None:
+        return httpx.create_ssl_context()
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as error:
+        problem = f"{ca_file} cannot be used ({error.strerror or error})"
+        raise InputError(Fault(where="ca_file", problem=problem, allowed="a PEM file of certificates")) from None
