@@ -12,7 +12,7 @@ from ixbench.measure.accuracy import JudgedAnswer
 from ixbench.model.accuracy import AccuracyResult
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.printable import printable
-from ixbench.store.encode import UNDECODABLE, read_document, refusals, to_json, to_line, write_atomic
+from ixbench.store.encode import UNDECODABLE, read_document, read_versioned, refusals, to_json, to_line, write_atomic
 from ixbench.store.folder import LAUNCHES
 from ixbench.store.names import is_plain_name
 
@@ -98,12 +98,7 @@ def read_gate_record(run: RunReader, launch_id: str) -> GateRecord | None:
         return None
     path = folder / ACCURACY
     try:
-        content = read_document(path)
-        found = msgspec.json.decode(content, type=_Format).format
-        if found > ACCURACY_FORMAT:
-            problem, advice = f"has format {found}", "use a newer ixbench to read it"
-            raise InputError(Fault(where=str(path), problem=problem, allowed=f"up to {ACCURACY_FORMAT}", advice=advice))
-        result = msgspec.json.decode(content, type=AccuracyResult)
+        result = msgspec.json.decode(read_versioned(path, ACCURACY_FORMAT), type=AccuracyResult)
         path = folder / ANSWERS
         answers = tuple(msgspec.json.decode(line, type=JudgedAnswer) for line in read_document(path).splitlines())
     except OSError as error:
@@ -111,7 +106,3 @@ def read_gate_record(run: RunReader, launch_id: str) -> GateRecord | None:
     except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"is not what an accuracy gate writes: {error}")) from error
     return GateRecord(result=result, answers=answers)
-
-
-class _Format(msgspec.Struct):
-    format: int

@@ -67,6 +67,27 @@ def read_document(path: Path) -> bytes:
     return content
 
 
+def read_versioned(path: Path, newest: int) -> bytes:
+    """Return the content of one of our JSON files that say their format.
+
+    :param newest: the latest format that can be read.
+    :raises OSError: if it cannot be read.
+    :raises InputError: if it is larger than any of ours, or of a later format.
+    :raises msgspec.DecodeError: if it says none.
+    """
+    content = read_document(path)
+    found = msgspec.json.decode(content, type=_Format).format
+    if found > newest:
+        raise InputError(
+            Fault(where=str(path), problem=f"has format {found}", allowed=f"up to {newest}", advice="use a newer ixbench to read it")
+        )
+    return content
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
 def write_atomic(path: Path, content: bytes) -> None:
     """Write a file that is either absent, old or complete, also after a crash of the machine.
 

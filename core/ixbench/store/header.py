@@ -15,7 +15,7 @@ from ixbench.host.source import PluginFailure  # noqa: TC001 - msgspec resolves 
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.price import Quote, Sku  # noqa: TC001 - as above
 from ixbench.model.run import MetricNote, ReportSettings
-from ixbench.store.encode import UNDECODABLE, read_document
+from ixbench.store.encode import UNDECODABLE, read_versioned
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,20 +76,8 @@ def read_header(folder: Path) -> RunHeader:
     """
     path = folder / HEADER
     try:
-        content = read_document(path)
-        found = msgspec.json.decode(content, type=_Format).format
-        if found > RUN_FORMAT:
-            raise InputError(
-                Fault(
-                    where=str(path), problem=f"has format {found}", allowed=f"up to {RUN_FORMAT}", advice="use a newer ixbench to read it"
-                )
-            )
-        return msgspec.json.decode(content, type=RunHeader)
+        return msgspec.json.decode(read_versioned(path, RUN_FORMAT), type=RunHeader)
     except OSError as error:
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
     except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"is no run.json of format {RUN_FORMAT}: {error}")) from error
-
-
-class _Format(msgspec.Struct):
-    format: int

@@ -13,7 +13,17 @@ import msgspec
 from ixbench.model.errors import Fault, InputError, IxbenchError
 from ixbench.model.result import POINT_FORMAT, Accounting, Metrics, PointResult, Verdict
 from ixbench.store.chunks import pack
-from ixbench.store.encode import UNDECODABLE, hide_named, read_document, refusals, sync_folder, to_json, to_line, write_atomic
+from ixbench.store.encode import (
+    UNDECODABLE,
+    hide_named,
+    read_document,
+    read_versioned,
+    refusals,
+    sync_folder,
+    to_json,
+    to_line,
+    write_atomic,
+)
 from ixbench.store.lines import read_records, read_samples, record_line
 from ixbench.store.measurement import FACTS, facts
 from ixbench.store.names import plain_name
@@ -214,18 +224,7 @@ def read_result(folder: Path) -> PointResult:
     """
     path = folder / RESULT
     try:
-        content = read_document(path)
-        header = msgspec.json.decode(content, type=_Format)
-        if header.format > POINT_FORMAT:
-            raise InputError(
-                Fault(
-                    where=str(path),
-                    problem=f"has format {header.format}",
-                    allowed=f"up to {POINT_FORMAT}",
-                    advice="use a newer ixbench to read it",
-                )
-            )
-        result = msgspec.json.decode(content, type=PointResult)
+        result = msgspec.json.decode(read_versioned(path, POINT_FORMAT), type=PointResult)
     except OSError as error:
         raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
     except UNDECODABLE as error:
@@ -266,7 +265,3 @@ def read_point_samples(folder: Path, names: Collection[str] | None = None) -> tu
     :param names: only those with one of these names.
     """
     return read_samples(folder / SAMPLES, sealed=is_sealed(folder), names=names)
-
-
-class _Format(msgspec.Struct):
-    format: int
