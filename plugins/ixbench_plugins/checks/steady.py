@@ -139,17 +139,17 @@ def _drift(series: _Series, measurement: Measurement, limit: float) -> Reason | 
 
 def _spread(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
     del metrics
-    if limit is None or _breathes(measurement):
+    window = None if _breathes(measurement) else _judged_part(measurement)
+    if limit is None or window is None:
         return None
-    window = _judged_part(measurement)
-    for series in _series(measurement, window, SPREAD_SLICES) if window is not None else ():
+    for series in _series(measurement, window, SPREAD_SLICES):
         allowed = math.hypot(limit, series.expected)
         if series.trend.spread > allowed:
             text = (
                 f"{series.name} varies by {share(series.trend.spread)} between five slices of the steady part "
                 f"(coefficient of variation), allowed: {share(allowed)}"
             )
-            if window is not None and window.seconds >= SOLID_S:
+            if window.seconds >= SOLID_S:
                 return Reason(code="not_steady", value=series.trend.spread, limit=allowed, text=text)
             text += f"; in slices of less than {SOLID_S / SPREAD_SLICES:g} s a few moments of the machine may do that"
             return Reason(code="not_steady", value=series.trend.spread, limit=allowed, text=text, severity="warning")
