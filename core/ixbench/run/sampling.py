@@ -105,13 +105,15 @@ class _Collecting:
     async def run(self, target: CollectorTarget) -> None:
         """Sample until the load is over."""
         try:
-            with anyio.fail_after(OPEN_LIMIT_S) as opening:
+            with anyio.move_on_after(OPEN_LIMIT_S) as opening:
                 async with self.collector.open(target) as sampler:
                     opening.deadline = float("inf")
                     self.opened.set()
                     if sampler is not None:
                         self._sampler = sampler
                         await self._sample(sampler)
+            if opening.cancelled_caught:
+                raise IxbenchError(f"it was not open within {OPEN_LIMIT_S:g} s")  # noqa: TRY301 - told like all that goes wrong
         except Exception as error:  # noqa: BLE001 - a plugin's failure must not end the point
             self.failures[self.collector.name] = str(error) if isinstance(error, IxbenchError) else describe(error)
         finally:
@@ -121,8 +123,11 @@ class _Collecting:
     async def _sample(self, sampler: Sampler) -> None:
         interval_s = getattr(sampler, "interval_s", self.collector.interval_s)
         while not self.over.is_set():
-            with anyio.fail_after(max(interval_s, 1.0)):
+            limit_s = max(interval_s, 1.0)
+            with anyio.move_on_after(limit_s) as limit:
                 self._keep(await self._metered(sampler.sample()))
+            if limit.cancelled_caught:
+                raise IxbenchError(f"no sample came within {limit_s:g} s")
             with anyio.move_on_after(interval_s):
                 await self.over.wait()
         if isinstance(sampler, FinishingSampler):
