@@ -119,8 +119,9 @@ class Accounting:
 class PointIdentity:
     """What was measured.
 
-    All fields but concurrency, rate, parallelism, settings, repeat and accuracy decide whether points stand on one curve; accuracy decides
-    whether they may share a ladder.
+    Points stand on one curve if they agree in model, hardware, engine, precision, spec_method (unless agentic), kv_offload, input_tokens,
+    output_tokens, disaggregated, multinode and prepared. All points of a ladder agree in model, workload, preset, corpus, input_tokens,
+    output_tokens and accuracy.
     """
 
     model: str

@@ -30,6 +30,7 @@ class Signature:
     needs: str | None = None
     """An extra condition that a text match can't express."""
     checked: str = "issue"
+    """How it is known: "observed" here, read in the engine's "source" or in an "issue", or "unverified"."""
 
     @property
     def spoils_window(self) -> bool:

@@ -31,11 +31,6 @@ class Progress:
     output_tokens: int = 0
     """As the server reported, of the requests that ended."""
 
-    @property
-    def in_flight(self) -> int:
-        """Requests that are sent and not yet over."""
-        return self.sent - self.done
-
     def begin(self, phase: Phase, now_ns: int) -> None:
         """Start counting for a phase."""
         self.phase, self.started_ns, self.expected, self.duration_s = phase.name, now_ns, phase.count, phase.duration_s

@@ -126,7 +126,7 @@ class TestFailures:
         channel = memory_channel(outcomes={("a", 0): {"failure": "http_status", "http_status": 500}})
         done = replay(phase([session("a", turn(0), turn(1, after=(Edge(turn=0),)))]), channel=channel)
         assert [record.failure for record in done.records] == ["http_status", None]
-        assert (done.progress.ok, done.progress.failed, done.progress.in_flight) == (1, {"http_status": 1}, 0)
+        assert (done.progress.ok, done.progress.failed, done.progress.sent - done.progress.done) == (1, {"http_status": 1}, 0)
 
     def test_a_context_overflow_ends_its_session_only(self, replay, phase, session, turn, memory_channel):
         overflow = {"failure": "http_status", "http_status": 400, "error_class": "context_overflow"}

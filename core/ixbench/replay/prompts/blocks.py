@@ -55,15 +55,11 @@ class BlockWriter:
     synthesiser: Synthesiser
     framing: Framing
     _lead: str = field(init=False)
+    """The word that every message begins with; its tokens belong to the framing."""
 
     def __post_init__(self) -> None:
-        """Choose the word that every message begins with."""
+        """Choose the first word."""
         object.__setattr__(self, "_lead", next(iter(self.synthesiser.vocabulary.leads)))
-
-    @property
-    def lead(self) -> str:
-        """The word that every message begins with; its tokens belong to the framing."""
-        return self._lead
 
     def messages(self, prompt: BlockPrompt) -> tuple[Message, ...]:
         """Return the messages of a prompt."""

@@ -47,11 +47,10 @@ class Vocabulary:
         return min(self.leads.values())
 
 
-async def learn(count: Count, *, first: Count | None = None) -> Vocabulary:
+async def learn(count: Count) -> Vocabulary:
     """Learn a vocabulary from counts: a handful of tiny requests for most tokenizers, never more than about sixty.
 
-    :param count: counts words in the middle of a text; may be local.
-    :param first: counts whole prompts as the server sees them; None = `count` does.
+    :param count: counts a whole prompt.
     :raises CalibrationError: if the counts make no sense.
     """
     costs = _Costs(count)
@@ -66,8 +65,7 @@ async def learn(count: Count, *, first: Count | None = None) -> Vocabulary:
     else:
         await costs.each(SHORTEST)
         words, cost, others = costs.cheapest()
-    whole = first or count
-    leads = {word: await whole(word) for word in words[:_LEADS]}
+    leads = {word: await count(word) for word in words[:_LEADS]}
     return Vocabulary(words=words, cost=cost, others=others, leads=leads)
 
 
