@@ -207,6 +207,9 @@ def test_the_window_must_last_ten_latencies():
     assert only(rows, {"errors": 1}, load=Load(rate=100.0)).text.endswith("measure for at least 8.2 s")
     assert too_short(rows, agentic=True).text.endswith("measure for at least 8.2 s")
     assert too_short(rows, start_ns=0, end_ns=0).text.endswith("measure for at least 8.2 s"), "at no rate at all"
+    assert too_short(rows, start_ns=0, end_ns=500 * MS).text.endswith(
+        "or send at least 3280 requests (workload.requests, bench: --requests)"
+    )
     assert too_short([sample_record(f"r{i}", send_s=i / 20) for i in range(140)], start_ns=0, end_ns=8_200 * MS) is None
 
 

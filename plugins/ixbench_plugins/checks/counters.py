@@ -118,13 +118,12 @@ def _bounds(records: tuple[RequestRecord, ...], usage: str) -> tuple[int, int | 
     bounded = True
     for record in records:
         known: int | None = getattr(record, usage)
-        if known is not None:
-            fewest += known
-            most += known * (2 if record.resent else 1)
-            continue
-        limit: int | None = getattr(record, asked)
-        bounded = bounded and limit is not None
-        most += 2 * (limit or 0) if record.resent else limit or 0
+        possible: int | None = getattr(record, asked) if known is None else known
+        fewest += known or 0
+        if possible is None:
+            bounded = False
+        else:
+            most += possible * (2 if record.resent else 1)
     return fewest, most if bounded else None
 
 

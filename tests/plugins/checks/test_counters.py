@@ -112,7 +112,7 @@ def test_what_lies_outside_is_held_against_the_nearer_bound(counted, value, word
 
 def test_one_request_that_nothing_bounds_is_enough():
     lost = {"usage_output": None, "failure": "truncated", "finish_reason": None}
-    records = [sample_record("free", output_asked=None, exact_length=False, **lost), sample_record("asked", **lost)]
+    records = [sample_record("free", output_asked=None, exact_length=False, resent=True, **lost), sample_record("asked", **lost)]
     for order in (records, records[::-1]):
         for questions in (0, 8):
             counted = window(generation_tokens=90_000.0, prompt_tokens=2_000.0)

@@ -37,8 +37,10 @@ def test_clocks_must_agree(drift, words):
     assert one is None or words in one.text
 
 
-def test_the_user_may_allow_a_drift_of_the_clocks():
+def test_the_user_may_allow_more_or_less_drift_of_the_clocks():
     assert reason({"clock": 5.0}, clock_drift_s=3.0) is None
+    assert "ran ahead by 0.5 s" in reason({"clock": 0.1}, clock_drift_s=0.5).text
+    assert "fell back by 0.5 s" in reason({"clock": 0.1}, clock_drift_s=-0.5).text
 
 
 def readings(throttled, *, gpu="3", name="throttled"):
