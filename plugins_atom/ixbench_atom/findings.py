@@ -46,6 +46,8 @@ def findings(deployment: Deployment[AtomOptions]) -> Iterator[Finding]:
     yield from number_findings(deployment.args, NUMBERS.values(), ALIASES)
     yield from visibility_findings(deployment.env, deployment.gpu_indices)
     yield from gpu_findings(deployment, options.ranks)
+    if options.load_rate is not None and options.weights is None:
+        yield _error("load_rate", "load_rate needs weights, the size of the model's files")
     yield from _parallel(options)
     yield from _queueing(deployment, options)
     yield from speculation_findings(options, model)

@@ -95,7 +95,7 @@ class AtomOptions(OptionsModel):
     the day of the main branch, "2026-08-20"."""
     mec_firmware: PositiveInt | None = None
     """Version of the GPUs' MEC firmware (`ixbench doctor` tells it); below 177 memory of kernels must not be given back."""
-    ready_limit: Duration = READY_LIMIT_S
+    ready_limit: Annotated[Duration, Field(gt=0)] = READY_LIMIT_S
     """Hard limit for getting ready; no flag of ATOM, which itself waits without one."""
     stall_limit: Annotated[Duration, Field(gt=0)] = STALL_LIMIT_S
     """Soft limit: so long without a line of progress in the log means that it will not get ready."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api.engine import flag_key, launch_notes
-from ixbench_vllm.builds import build_of
+from ixbench_vllm.builds import LISTED, build_of
 from ixbench_vllm.environment import ORIGIN
 from ixbench_vllm.flags import ADDED, ALIASES, DETAILS
 from ixbench_vllm.sanity import not_asked
@@ -67,4 +67,4 @@ def _unverified(deployment: Deployment[VllmOptions]) -> Iterator[str]:
     if deployment.options.kv_offload is not None and deployment.options.kv_offload.backend in {"lmcache", "mooncake"}:
         yield f"unverified: kv_offload '{deployment.options.kv_offload.backend}' was never run by ixbench on AMD GPUs"
     if build.version is not None and not build.exact and build.strict:
-        yield f"unverified: vLLM {build.name} is newer than what this plugin knows, and is taken for 0.32.0"
+        yield f"unverified: vLLM {build.name} is newer than what this plugin knows, and is taken for {LISTED}"

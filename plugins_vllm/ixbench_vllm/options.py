@@ -159,9 +159,9 @@ class VllmOptions(OptionsModel):
     sanity: bool | None = None
     """Ask two or three questions with known answers before anything is measured. Where nothing is said: yes for fp4 models on GPUs that
     compute in fp4, unless acceptance is synthetic."""
-    ready_limit: Duration = DEFAULT_READY_LIMIT_S
+    ready_limit: Annotated[Duration, Field(gt=0)] = DEFAULT_READY_LIMIT_S
     """Hard limit for getting ready."""
-    stall_limit: Duration = 1200.0
+    stall_limit: Annotated[Duration, Field(gt=0)] = 1200.0
     """Soft limit for getting ready: so long without progress in the log."""
     weights: Annotated[Size, Field(gt=0)] | None = None
     """Size of the model's files, for `load_rate`."""

@@ -184,6 +184,8 @@ def test_an_arg_that_replaces_an_option_is_noted():
         ({"kv_offload": {"backend": "simple", "host_memory": 0}}, "greater than 0"),
         ({"speculative": {"tokens": 2}}, "Field required"),
         ({"speculative": {"method": "mtp", "tokens": 0}}, "greater than 0"),
+        ({"ready_limit": 0}, "greater than 0"),
+        ({"stall_limit": "0s"}, "greater than 0"),
         ({"gpu_memory_utilization": 1.1}, "less than or equal to 1"),
         ({"max_model_len": "long"}, "pattern"),
         ({"compilation": {"mode": 4}}, "less than or equal to 3"),

@@ -29,5 +29,5 @@ class LlamaCppOptions(OptionsModel):
     """Tiny model: number of layers."""
     tiny_seed: Annotated[int, Field(ge=0)] = _TINY.seed
     """Tiny model: seed of its weights."""
-    ready_limit: Duration = 120.0
+    ready_limit: Annotated[Duration, Field(gt=0)] = 120.0
     """Hard limit for getting ready."""
