@@ -6,13 +6,12 @@ things and never share a name.
 
 from __future__ import annotations
 
+from ixbench.frontier.cost import TOKENS
 from ixbench.frontier.errors import FrontierError, checked_rate, positive
 
 KW_PER_MW = 1000
 W_PER_KW = 1000
 J_PER_KWH = 3.6e6
-TOKENS = 1e6
-"""Prices are per million tokens."""
 
 
 def provisioned_j_per_token(all_in_kw: float, tok_s_gpu: float) -> float:

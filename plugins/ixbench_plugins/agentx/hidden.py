@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ixbench_plugins.agentx.trace import EPSILON_S
+from ixbench_plugins.agentx.trace import EPSILON_S, shared_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ixbench_plugins.agentx.trace import BlockIds, Request
+    from ixbench_plugins.agentx.trace import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,16 +91,6 @@ def split_agents(requests: Sequence[Request], rules: HiddenRules) -> Agents:
     detected = tuple(live[0].requests) if live else ()
     workers = sorted(live[1:], key=lambda chain: _by_time(chain.requests[0]))
     return Agents(main=(*preamble, *detected), detected=detected, workers=tuple(workers), seams=seams)
-
-
-def shared_blocks(one: BlockIds, other: BlockIds) -> int:
-    """Return how many blocks two prompts have in common from the start."""
-    length = min(len(one), len(other))
-    if not length or one[0] != other[0]:
-        return 0
-    differs = one[:length] != other[:length]
-    first = int(differs.argmax())
-    return first if differs[first] else length
 
 
 def _by_time(request: Request) -> tuple[float, int]:

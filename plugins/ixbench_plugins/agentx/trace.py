@@ -208,6 +208,18 @@ class Tree:
             yield from stream.requests
 
 
+def shared_blocks(one: BlockIds, other: BlockIds) -> int:
+    """Return how many blocks two prompts have in common from the start."""
+    length = min(len(one), len(other))
+    if not length or one[0] != other[0]:
+        return 0
+    if one.dtype == other.dtype and one.__array_interface__["data"][0] == other.__array_interface__["data"][0]:
+        return length  # prompts that begin each other lie at one place in memory
+    differs = one[:length] != other[:length]
+    first = int(differs.argmax())
+    return first if differs[first] else length
+
+
 def read_only(ids: NDArray[np.integer]) -> BlockIds:
     """Return the array, with writing switched off."""
     ids.flags.writeable = False

@@ -26,7 +26,7 @@ WARMUP_S = 2.0
 
 
 class LoadOptions(OptionsModel):
-    """Keys that `fixed` and `prompts` share."""
+    """Keys that all of them share."""
 
     requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)] | None = None
     """Measured requests of a point, warm-up apart."""

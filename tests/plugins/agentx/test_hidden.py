@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ixbench_plugins.agentx.hidden import HiddenRules, shared_blocks, split_agents
+from ixbench_plugins.agentx.hidden import HiddenRules, split_agents
+from ixbench_plugins.agentx.trace import shared_blocks
 from ixbench_plugins.agentx.workers import classify
 
 RULES = HiddenRules()

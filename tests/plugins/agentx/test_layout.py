@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from ixbench_plugins.agentx.replay.contents import common_blocks, recorded_contents, whole_ids
+from ixbench_plugins.agentx.replay.contents import recorded_contents, whole_ids
 from ixbench_plugins.agentx.replay.plan import TracePlan
 from ixbench_plugins.agentx.replay.sizes import Sizes
 from ixbench_plugins.agentx.sources import read_corpus
+from ixbench_plugins.agentx.trace import shared_blocks
 from ixbench_plugins.agentx.tree import make_tree
 
 KEPT = range(100)
@@ -124,6 +125,6 @@ def test_all_recorded_traces_keep_the_rules(shared):
     assert turns == 2340
 
 
-def test_common_blocks(weka):
+def test_shared_blocks_at_one_place_in_memory(weka):
     one, other = (request.block_ids for request in weka.read(weka.trace(weka.request(0, [1, 2, 3]), weka.request(1, [1, 2, 4]))).requests)
-    assert (common_blocks(one, other), common_blocks(one, one), common_blocks(one, one[:0])) == (2, 3, 0)
+    assert (shared_blocks(one, other), shared_blocks(one, one), shared_blocks(one, one[:0])) == (2, 3, 0)

@@ -14,8 +14,9 @@ from ixbench.replay.http_channel import HttpChannel
 from ixbench.replay.target import HttpTarget
 from ixbench.testing.pseudo_tokenizer import PseudoTokenizer
 from ixbench.testing.running import server_process
-from ixbench_plugins.agentx.replay.contents import common_blocks, whole_ids
+from ixbench_plugins.agentx.replay.contents import whole_ids
 from ixbench_plugins.agentx.sources import read_corpus
+from ixbench_plugins.agentx.trace import shared_blocks
 from ixbench_plugins.agentx.tree import make_tree
 from ixbench_plugins.workloads.agentx import AgentX, AgentXOptions
 
@@ -153,7 +154,7 @@ def test_prompts_share_exactly_what_their_blocks_share(played):
         for (before, said), (after, saying) in pairwise(prompts):
             if before is after:
                 continue
-            kept = common_blocks(whole_ids(before, 64), whole_ids(after, 64)) * 64
+            kept = shared_blocks(whole_ids(before, 64), whole_ids(after, 64)) * 64
             one, other = tokenizer.chat(said), tokenizer.chat(saying)
             shortest = min(len(one), len(other))
             common = next((place for place in range(shortest) if one[place] != other[place]), shortest)

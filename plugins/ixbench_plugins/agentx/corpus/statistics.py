@@ -23,7 +23,8 @@ FRESH_BELOW = 50_000
 """First inputs from here on are those of resumed sessions."""
 COMPACTED_BELOW = 0.7
 """An input that falls below this share of the one before was compacted."""
-MS_OF_ROUNDING = 1e-6
+_ROUNDING_S = 1e-6
+"""By which differences of times may be off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +146,7 @@ def _gaps(stream: CompactStream, stop: int | None = None) -> Floats:
 
 def _above(roots: Sequence[CompactStream], limit_s: float) -> float:
     gaps = _joined(roots, _gaps)
-    return float(np.mean(gaps > limit_s + MS_OF_ROUNDING))
+    return float(np.mean(gaps > limit_s + _ROUNDING_S))
 
 
 def _runs(stream: CompactStream) -> Ints:

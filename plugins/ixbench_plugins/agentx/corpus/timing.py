@@ -59,5 +59,5 @@ def draw_timing(profile: Profile, draws: Draws, output_tokens: Ints, *, streamed
 
 
 def gaps_ms(profile: Profile, gaps_s: Floats) -> Ints:
-    """Return gaps from a request's end to the next start, cut off and divided as the profile says."""
+    """Return gaps from a request's end to the next start, cut off and multiplied as the profile says."""
     return np.rint(np.minimum(gaps_s, profile.longest_gap_s.value) * profile.gap_factor.value * MS_PER_S).astype(np.int64)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from ixbench_plugins.agentx.hits import theoretical_hits
-from ixbench_plugins.agentx.trace import TurnKey
+from ixbench_plugins.agentx.trace import TurnKey, shared_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ class RecordedContents:
         self._stream = stream
         lists = [whole_ids(request, tree.trace.block_size) for request in stream.requests]
         self.blocks = [len(ids) for ids in lists]
-        self.kept_blocks = [0, *(common_blocks(before, after) for before, after in pairwise(lists))]
+        self.kept_blocks = [0, *(shared_blocks(before, after) for before, after in pairwise(lists))]
         self.hit_blocks = hits
 
     def ids(self, turn: int) -> BlockIds:
@@ -65,7 +65,7 @@ class RecordedContents:
         for other in self._tree.streams:
             earlier = [request for request in other.requests if request.start_s < first.start_s]
             if other is not self._stream and earlier:
-                blocks = common_blocks(mine, whole_ids(earlier[-1], self._tree.trace.block_size))
+                blocks = shared_blocks(mine, whole_ids(earlier[-1], self._tree.trace.block_size))
                 found.append((other.id, blocks))
         return [(name, blocks) for name, blocks in found if blocks]
 
@@ -114,13 +114,3 @@ def generated_contents(tree: Tree, trace: CompactTrace) -> dict[str, StreamConte
 def whole_ids(request: Request, block_size: int) -> BlockIds:
     """Return the ids of whole blocks: one more may be recorded, for a part of a block."""
     return request.block_ids[: request.input_tokens // block_size]
-
-
-def common_blocks(one: BlockIds, other: BlockIds) -> int:
-    """Return how many leading ids are equal."""
-    length = min(len(one), len(other))
-    if one.__array_interface__["data"][0] == other.__array_interface__["data"][0] and one.dtype == other.dtype:
-        return length
-    different = one[:length] != other[:length]
-    first = int(different.argmax()) if length else 0
-    return first if length and different[first] else length
