@@ -24,7 +24,7 @@ ixbench_turbo of the distribution ixbench-turbo. Nothing that exists is written 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", metavar="KIND", choices=KINDS, help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}")
     parser.add_argument("name", metavar="NAME", help="a word of lower-case letters, digits and '_' that no installed plugin has")
-    parser.add_argument("folder", metavar="DIR", nargs="?", help="the folder to make; default: ixbench_NAME, here")
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="the folder to make, the root of the distribution; default: NAME, here")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.run.new_plugin import new_plugin, write_plugin
 
     plugin = new_plugin(arguments.kind, arguments.name, load_host())
-    folder = Path(arguments.folder if arguments.folder is not None else plugin.package)
+    folder = Path(arguments.folder if arguments.folder is not None else plugin.name)
     for path in write_plugin(plugin, folder):
         print(printable(str(path)))
     print(f"\nnext: cd {printable(str(folder))} && pip install -e '.[test]' && ixbench plugins && pytest")

@@ -84,9 +84,9 @@ def test_what_is_written_stays_in_its_folder(kind, here, capsys):
     assert project["entry-points"] == {"ixbench": {"my_turbo": "ixbench_my_turbo"}}
 
 
-def test_the_folder_is_named_after_the_package(here, capsys):
+def test_the_folder_is_named_after_the_plugin(here, capsys):
     assert new(capsys, "reporter", "weekly")[0] == 0
-    assert [path.name for path in here.iterdir()] == ["ixbench_weekly"]
+    assert [path.name for path in here.iterdir()] == ["weekly"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
