@@ -43,7 +43,7 @@ class Reading:
     """Canonical name -> value of each of its series. A name that the page does not offer is absent."""
     process_start_s: float | None = None
     """When the server's process began, where the page tells it."""
-    cpu_s: float = field(default=0.0, compare=False)
+    cpu_s: float = 0.0
     """CPU seconds that reading the page took."""
 
     def totals(self) -> dict[str, float]:
@@ -59,6 +59,9 @@ def read_exposition(page: bytes | str, metrics: EngineMetrics) -> Reading:
     """
     began_s = time.thread_time()
     text = page[:PAGE_LIMIT_BYTES].decode("utf-8", "replace") if isinstance(page, bytes) else page[:PAGE_LIMIT_BYTES]
+    if len(page) > PAGE_LIMIT_BYTES:
+        # What is left of the last line may be a number without its last digits, and a counter that goes down is taken for a restart.
+        text = text[: text.rfind("\n") + 1]
     offered, refused = _samples(text, metrics)
     starts = offered.pop(_START_TIME, {})
     series: dict[str, dict[Series, float]] = {}
@@ -88,8 +91,6 @@ class WindowFold:
 
     scrapes: int = 0
     reset: bool = False
-    _telling: int = 0
-    """Scrapes that offered something."""
     _last: Reading | None = None
     _delta: dict[str, float] = field(default_factory=dict)
     _maximum: dict[str, float] = field(default_factory=dict)
@@ -99,7 +100,6 @@ class WindowFold:
         self.scrapes += 1
         if not reading.series:
             return
-        self._telling += 1
         for name, value in reading.totals().items():
             if name in GAUGES:
                 self._maximum[name] = max(value, self._maximum.get(name, value))
@@ -121,8 +121,8 @@ class WindowFold:
 
     def window(self) -> EngineWindow:
         """Return what is known so far. Counters that the last reading no longer offers are missing, and one reading knows no increase."""
-        offered = self._last.series if self._last is not None and self._telling > 1 else {}
-        delta = {name: self._delta.get(name, 0.0) for name in COUNTERS if name in offered}
+        offered = self._last.series if self._last is not None else {}
+        delta = {name: self._delta[name] for name in COUNTERS if name in offered and name in self._delta}
         return EngineWindow(
             delta=delta,
             maximum=dict(self._maximum),
@@ -213,7 +213,7 @@ def _names(metrics: EngineMetrics) -> frozenset[str]:
 @lru_cache(maxsize=32)
 def _lines(names: frozenset[str]) -> re.Pattern[str]:
     """Return what finds the samples and the types of these names, whole names only."""
-    either = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    either = "|".join(map(re.escape, sorted(names)))
     return re.compile(
         rf"^(?:[ \t]*(?P<line>(?:{either})[ \t{{][^\n]*)|#[ \t]*TYPE[ \t]+(?P<typed>{either})[ \t]+(?P<type>\w+)[ \t\r]*$)", re.MULTILINE
     )

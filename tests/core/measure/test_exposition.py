@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -85,11 +86,36 @@ def test_a_counter_is_found_in_every_spelling(line):
         ['x:tokens_total_bucket{le="1"} 17'], ["# TYPE x:tokens_total summary", 'x:tokens_total{quantile="0.5"} 17'],
         ["# TYPE x:tokens histogram", "x:tokens 17"], ["# HELP x:tokens 17"], ["x:running_total 17"], ["x:tokens NaN"], ["x:tokens +Inf"],
         ["x:tokens"], ["x:tokens "], ["x:tokens seventeen"], ['x:tokens{a="b" 17'], ['x:tokens{a="b} 17'], ["x:tokens{a=b} 17"],
-        ["x:tokens " + "9" * 5000],
+        ["x:tokens " + "9" * 5000], ["# TYPE x:tokens gaugehistogram", "x:tokens 17"],
     ],
 )  # fmt: skip
 def test_what_is_no_counter_is_not_taken_for_one(lines):
     assert total(*lines) == {}
+
+
+@pytest.mark.parametrize(("length", "found"), [(4096, {"generation_tokens": 3.0}), (4097, {})])
+def test_a_line_may_be_long(length, found):
+    assert total(f'x:tokens{{a="{"b" * (length - 18)}"}} 3.0') == found
+
+
+def test_so_many_lines_are_read_and_no_more():
+    assert total(*(f'x:tokens{{a="{number}"}} 1' for number in range(10_001))) == {"generation_tokens": 10_000.0}
+
+
+@pytest.mark.parametrize("as_bytes", [True, False])
+@pytest.mark.parametrize(("over", "found"), [(0, 123456.0), (1, None), (4, None), (7, None), (100, None)])
+def test_a_page_that_is_too_long_ends_with_its_last_whole_line(as_bytes, over, found):
+    """Half a number is another number, and a counter that goes down is a restart."""
+    last = "x:tokens 123456"
+    text = "x:running 2\n" + "#" * (4 * 2**20 - 12 - 1 - len(last) + over) + "\n" + last
+    assert len(text) == 4 * 2**20 + over
+    totals = read_exposition(text.encode() if as_bytes else text, ONE).totals()
+    assert totals == {"running": 2.0} | ({} if found is None else {"generation_tokens": found})
+
+
+def test_a_reading_tells_what_it_cost():
+    before = time.thread_time()
+    assert 0 <= read_exposition(page("x:tokens 3"), ONE).cpu_s <= time.thread_time() - before
 
 
 def test_a_broken_line_costs_itself_only():
@@ -105,6 +131,16 @@ def test_the_newest_name_counts_and_spellings_are_not_added_up():
 def test_a_series_that_is_first_counted_in_the_window_began_at_zero():
     pages = [page('x:tokens{a="1"} 5'), page('x:tokens{a="1"} 7', 'x:tokens{a="2"} 3')]
     assert engine_window(read_exposition(text, ONE) for text in pages).delta == {"generation_tokens": 5.0}
+
+
+def test_the_order_of_labels_makes_no_other_series():
+    pages = [page('x:tokens{a="1",b="2"} 5'), page('x:tokens{b="2",a="1"} 7')]
+    assert engine_window(read_exposition(text, ONE) for text in pages).delta == {"generation_tokens": 2.0}
+
+
+def test_of_ranks_that_say_the_same_the_first_counts_and_so_does_one_that_has_no_number():
+    ranked = EngineMetrics(aliases=(alias("generation_tokens", "x:tokens"),), one_rank="rank")
+    assert total('x:tokens{rank="0"} 5', 'x:tokens{rank="1"} 5', "x:tokens 2", metrics=ranked) == {"generation_tokens": 7.0}
 
 
 def test_a_page_without_anything_is_no_beginning():
@@ -123,6 +159,24 @@ def test_a_restart_between_two_scrapes_is_found_in_one_of_many_series():
     pages = [page('x:tokens{a="1"} 50', 'x:tokens{a="2"} 10'), page('x:tokens{a="1"} 4', 'x:tokens{a="2"} 90')]
     window = engine_window(read_exposition(text, ONE) for text in pages)
     assert (window.delta, window.reset) == ({"generation_tokens": 84.0}, True)
+
+
+def test_a_restart_is_not_forgotten():
+    window = engine_window(read_exposition(page(f"x:tokens {value}"), ONE) for value in (50, 4, 9, 11))
+    assert (window.delta, window.reset) == ({"generation_tokens": 11.0}, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reset"),
+    [("100", "101.0", False), ("100", "101.1", True), ("100", "99", False), ("100", None, False), (None, "100", False)],
+)
+def test_a_start_is_another_one_from_a_second_on(before, after, reset):
+    def text(tokens, start):
+        return page(f"x:tokens {tokens}", *([] if start is None else [f"process_start_time_seconds {start}"]))
+
+    window = engine_window(read_exposition(one, ONE) for one in (text(50, before), text(60, after)))
+    assert window.reset is reset
+    assert window.delta == {"generation_tokens": 60.0 if reset else 10.0}
 
 
 def test_a_restart_shows_in_the_start_time_where_counters_overtook():
