@@ -117,17 +117,17 @@ def sample_failure(cause: str = "The GPU ran out of memory.") -> Failure:
 
 
 def hostile_name(what: str) -> str:
-    """Return a name that is markup, attributes, a terminal's command, a formula, a row of a table and a heading, all at once.
+    """Return a name that is markup, attributes, a terminal's command, a formula, a row of a table, code, a heading and a link, all at once.
 
     :param what: makes it another than those of other places.
     """
     pieces = (
         "=cmd()",
         f"\x1b]0;{what}\x07\x1b[31m{what}\x9b2J\u202e",
-        "|x|",
+        f"|x\\|`ixkit-{what}`",
         f"\"'></script></style></title>--><ixkit-{what} ixkit=1 onload=alert(1)>",
-        f'" ixkit-{what}=1 x="',
-        f"\n# {what}\r\n[{what}](http://x)",
+        f'" ixkit-{what}=1 x="`',
+        f"\n# ixkit-{what}\r\n[{what}](javascript:ixkit-{what})<javascript:ixkit-{what}>",
     )
     return "".join(pieces)
 

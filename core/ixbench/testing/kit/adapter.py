@@ -102,7 +102,7 @@ class AdapterSuite:
         assert_plan(pure("plan()", lambda: self.adapter.plan(deployment)))
 
     def test_the_plan_is_the_same_in_every_process(self) -> None:
-        """The plan does not depend on the order of a set: a resumed run must find its launches again."""
+        """The plan does not depend on the order of a set or on the day: a resumed run must find its launches again."""
         assert_same("plan", plans_json, self.adapter, self.deployments())
 
     def test_the_plan_is_json(self, deployment: Deployment[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Whether a process with another order of hashes makes the same: sets, and `hash()` of a text, differ from process to process.
+"""Whether another process makes the same: sets, and `hash()` of a text, differ from process to process, and the date from day to day.
 
 Started by the suites alone, as `python -m ixbench.testing.kit.another_process`.
 """
@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ixbench.testing.kit.moved_clock import MOVED_S, move_clock
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PROCESS_LIMIT_S = 120.0
 _SEEDS = ("1", "2")
+_ORDER = "a process with another order of hashes makes another {what} (sort what comes out of a set, and seed nothing by hash())"
+_CLOCK = "another {what} is made when it is another day (ask no clock, and take each date from what is given)"
+_NOTHING = "nothing of this name"
 _LONGEST_TOLD = 2000
 _UNREADABLE = 3
 """The exit code of a process in which the plugin's module cannot be imported."""
 
 
 def assert_same(what: str, make: Callable[..., Mapping[str, Any]], *given: object) -> None:
-    """See that a function gives the same in other processes.
+    """See that a function gives the same in other processes, one of them long after this one.
 
     The test is skipped where the plugin cannot be sent there: its class must stand in a module that can be imported.
 
@@ -38,29 +43,47 @@ def assert_same(what: str, make: Callable[..., Mapping[str, Any]], *given: objec
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         pytest.skip(f"the plugin cannot be sent to another process, where its module must be importable: {error}")
     here = json.loads(json.dumps(make(*given)))
-    for seed in _SEEDS:
-        done = subprocess.run(
-            [sys.executable, "-m", "ixbench.testing.kit.another_process"],
-            input=content,
-            capture_output=True,
-            check=False,
-            timeout=PROCESS_LIMIT_S,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        )
-        told = done.stderr.decode(errors="replace").strip()
-        if done.returncode == _UNREADABLE:
-            pytest.skip(f"the plugin cannot be sent to another process, where its module must be importable: {told}")
-        assert done.returncode == 0, told
-        for name, theirs in json.loads(done.stdout).items():
-            ours = here[name]
-            assert ours == theirs, (
-                f"{name}: a process with another order of hashes makes another {what} (sort what comes out of a set, and seed nothing by "
-                f"hash()):\n  {str(ours)[:_LONGEST_TOLD]}\nand\n  {str(theirs)[:_LONGEST_TOLD]}"
-            )
+    first, second = _SEEDS
+    _compare(what, here, _made(content, first), _ORDER)
+    later = _made(content, second, moved_s=MOVED_S)
+    if later != here:
+        # Which of the two it was tells the same process at this time.
+        _compare(what, here, _made(content, second), _ORDER)
+        _compare(what, here, later, _CLOCK)
+
+
+def _made(content: bytes, seed: str, moved_s: float = 0.0) -> dict[str, Any]:
+    """Return what another process makes.
+
+    :param seed: of the order of its hashes.
+    :param moved_s: how far its clock is ahead.
+    """
+    done = subprocess.run(  # noqa: S603 - this Python with this module
+        [sys.executable, "-m", "ixbench.testing.kit.another_process", repr(moved_s)],
+        input=content,
+        capture_output=True,
+        check=False,
+        timeout=PROCESS_LIMIT_S,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+    )
+    told = done.stderr.decode(errors="replace").strip()
+    if done.returncode == _UNREADABLE:
+        pytest.skip(f"the plugin cannot be sent to another process, where its module must be importable: {told}")
+    assert done.returncode == 0, told
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _compare(what: str, here: Mapping[str, Any], there: Mapping[str, Any], why: str) -> None:
+    for name in {**here, **there}:
+        ours, theirs = here.get(name, _NOTHING), there.get(name, _NOTHING)
+        assert ours == theirs, f"{name}: {why.format(what=what)}:\n  {str(ours)[:_LONGEST_TOLD]}\nand\n  {str(theirs)[:_LONGEST_TOLD]}"
 
 
 def main() -> int:
-    """Read from stdin, write to stdout."""
+    """Read from stdin, write to stdout; the argument says by how many seconds the clock is moved."""
+    if moved_s := float(sys.argv[1]):
+        move_clock(moved_s)
     sys.path[:], content = pickle.load(sys.stdin.buffer)  # noqa: S301 - what our own parent wrote
     try:
         make, given = pickle.loads(content)  # noqa: S301 - as above; the path must be set before

@@ -1,4 +1,4 @@
-"""What a page makes a browser do: what it fetches by itself, and which markup came from a name."""
+"""What a page makes a browser do: what it fetches by itself, and which markup and which links came from a name."""
 
 from __future__ import annotations
 
@@ -18,6 +18,22 @@ _BROKEN_TAG = re.compile(r"<[a-zA-Z]")
 _INSIDE = re.compile(r"(#|data:)", re.IGNORECASE)
 _QUIET = frozenset({"canonical", "license", "author", "alternate"})
 """Relations of a `link` that fetch nothing."""
+_SKIPPED = re.compile(r"^[\x00-\x20]+|[\t\n\r]")
+"""What a browser leaves out of an address before it looks at the scheme."""
+_RUN = (f"javascript:{MARK}", f"data:text/html,{MARK}")
+
+
+def hostile_addresses(what: str) -> tuple[str, ...]:
+    """Return addresses that run code where they are linked, also where a filter looks for the plain scheme alone.
+
+    :param what: makes them others than those of other places.
+    """
+    return f"javascript:{MARK}('{what}')", f" \x01Java\tScript:{MARK}('{what}')", f"data:text/html,{MARK}-{what}"
+
+
+def runs_code(address: str) -> bool:
+    """Say whether an address is one of `hostile_addresses`, as a browser reads it."""
+    return _SKIPPED.sub("", address).lower().startswith(_RUN)
 
 
 @dataclass(slots=True)
@@ -28,6 +44,8 @@ class HtmlFacts:
     """Addresses outside the page that a browser asks for by itself."""
     injected: list[str] = field(default_factory=list)
     """Tags, attributes and handlers that a hostile name made."""
+    links: list[str] = field(default_factory=list)
+    """Addresses that run what a name says."""
 
     @classmethod
     def of(cls, text: str) -> HtmlFacts:
@@ -52,6 +70,8 @@ class _Reader(HTMLParser):
         if tag.startswith(MARK) or any(name.startswith(MARK) for name in given):
             self._facts.injected.append(self.get_starttag_text() or tag)
         for name, value in given.items():
+            if (name in _FETCHED or name.endswith("href")) and runs_code(value):
+                self._facts.links.append(value)
             if name in _FETCHED or (name.endswith("href") and tag not in _LINKS and given.get("rel", "") not in _QUIET):
                 self._take(value)
             elif name == "style":

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,12 +20,13 @@ from ixbench.report.load import load_run
 from ixbench.store.names import is_plain_name
 from ixbench.testing.kit.another_process import assert_same
 from ixbench.testing.kit.contract import assert_given, assert_strict, assert_taken, options_of
-from ixbench.testing.kit.html import HtmlFacts
+from ixbench.testing.kit.html import HtmlFacts, hostile_addresses
+from ixbench.testing.kit.markdown import MarkdownFacts
 from ixbench.testing.kit.sealed import pure
 from ixbench.testing.runs import SAMPLE_QUOTES, hostile_name, sample_failure, sample_point, sample_run, too_short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ixbench.host.contracts.reporter import Reporter
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What a terminal obeys, or what turns the direction of writing; tabs and line ends apart."""
+_PAGES = (".html", ".htm", ".svg")
 
 
 class ReporterSuite:
@@ -94,7 +97,7 @@ class ReporterSuite:
         assert self.rendered(runs, given), "render() gave no file"
 
     def test_the_files_are_the_same_in_every_process(self) -> None:
-        """No file depends on the order of a set: whoever reports the same run gets the same bytes."""
+        """No file depends on the order of a set or on the day: whoever reports the same run gets the same bytes, next year too."""
         assert_same("file", digests, self.reporter, tuple(map(dict, self.options)), self.takes)
 
     def test_files_are_named_after_the_reporter(self, runs: tuple[RunView, ...], given: Mapping[str, Any]) -> None:
@@ -107,25 +110,34 @@ class ReporterSuite:
 
     def test_nothing_is_fetched(self, runs: tuple[RunView, ...], given: Mapping[str, Any]) -> None:
         """Pages are whole: a reader without a network sees all of them. Links to follow are no fetches."""
-        for name, text in self._texts(runs, given, (".html", ".htm", ".svg")).items():
+        for name, text in self._texts(runs, given, _PAGES).items():
             fetched = HtmlFacts.of(text).fetched
             assert fetched == [], f"{name} fetches {', '.join(fetched)}"
 
     def test_names_are_escaped(self, given: Mapping[str, Any]) -> None:
         """Titles, labels and texts of failures are shown as they are, and are neither markup, nor terminal codes, nor further rows."""
         for name, text in self._texts(self.enough(hostile_run()), given).items():
-            found = HtmlFacts.of(text)
-            if name.endswith((".html", ".htm", ".svg")):
+            if name.endswith((*_PAGES, ".md")):
+                found = MarkdownFacts.of(text) if name.endswith(".md") else HtmlFacts.of(text)
                 assert not found.injected, f"{name}: a name became markup: {found.injected}"
-            elif name.endswith(".md"):
-                assert not re.search(r"(?<!\\)<ixkit", text), f"{name}: a name stands as HTML that the page's reader obeys"
+                assert not found.links, f"{name}: a name became a link that runs code: {found.links}"
             if not name.endswith(".json"):
                 control = _CONTROLS.search(text)
                 assert control is None, f"{name}: a name brought the control character {control[0]!r}" if control else ""
             self._is_well_formed(name, text)
 
+    def test_no_link_runs_code(self, given: Mapping[str, Any]) -> None:
+        """Names, sources and addresses of a run never become links that run code: what begins with `javascript:` or `data:` is no link."""
+        for number in range(len(hostile_addresses(""))):
+            run = hostile_run(partial(_address, number))
+            for name, text in self._texts(self.enough(run), given, (*_PAGES, ".md")).items():
+                found = MarkdownFacts.of(text) if name.endswith(".md") else HtmlFacts.of(text)
+                assert not found.links, (
+                    f"{name}: links to what runs code: {found.links}; link what begins with https:// or http://, show the rest"
+                )
+
     def test_data_is_well_formed(self, runs: tuple[RunView, ...], given: Mapping[str, Any]) -> None:
-        """JSON has no NaN, and every row of a CSV has as many cells as its head."""
+        """JSON has no NaN, and every row of a CSV, and of a table in Markdown, has as many cells as its head."""
         for name, text in self._texts(runs, given).items():
             self._is_well_formed(name, text)
 
@@ -174,6 +186,13 @@ class ReporterSuite:
         elif name.endswith(".csv"):
             rows = list(csv.reader(io.StringIO(text), strict=True))
             assert len({len(row) for row in rows}) <= 1, f"{name}: rows differ in their number of cells"
+        elif name.endswith(".md"):
+            broken = MarkdownFacts.of(text).broken
+            assert not broken, f"{name}: a table does not hold together: {'; '.join(broken)}"
+
+
+def _address(number: int, what: str) -> str:
+    return hostile_addresses(what)[number]
 
 
 def _files(made: object) -> tuple[Any, ...]:
@@ -220,16 +239,40 @@ def simulated_run() -> RunView:
     return sample_run(*points)
 
 
-def hostile_run() -> RunView:
-    """Return a run of names that try to break out of wherever they are written."""
-    given = ("model", "engine", "engine_version", "image", "deployment", "workload", "hardware")
-    known: dict[str, Any] = {name: hostile_name(name) for name in given}
+def hostile_run(name: Callable[[str], str] = hostile_name) -> RunView:
+    """Return a run of names that try to break out of wherever they are written.
+
+    :param name: makes each of them, from a word that tells where it stands.
+    """
+    given = (
+        "model",
+        "precision",
+        "engine",
+        "engine_version",
+        "image",
+        "deployment",
+        "workload",
+        "preset",
+        "corpus",
+        "hardware",
+        "spec_method",
+    )
+    known: dict[str, Any] = {field: name(field) for field in given} | {"settings": {"setting": name("setting")}}
+    argv = ["serve", name("argument")]
+    known["provenance"] = {"launch": "vllm", "date": "2026-11-30", "argv": argv, "recipe": name("recipe"), "notes": [name("note")]}
+    failure = replace(sample_failure(name("cause")), fix=name("fix"), evidence=(name("evidence"),))
+    address = {"url": name("url")}
     return sample_run(
         sample_point("vllm-c1", speed_tok_s_user=90, rate_tok_s_gpu=900, **known),
         sample_point("vllm-c8", speed_tok_s_user=60, rate_tok_s_gpu=4000, **known),
-        sample_point("vllm-c64", speed_tok_s_user=None, rate_tok_s_gpu=None, failure=sample_failure(hostile_name("cause")), **known),
-        title=hostile_name("title"),
+        sample_point("vllm-c64", speed_tok_s_user=None, rate_tok_s_gpu=None, failure=failure, **known),
+        title=name("title"),
         report=ReportSettings(rungs=(75.0,), primary=75.0),
-        quotes=(replace(SAMPLE_QUOTES[0], label=hostile_name("label"), source=hostile_name("source")),),
-        versions=MappingProxyType({"ixbench": hostile_name("version")}),
+        quotes=(replace(SAMPLE_QUOTES[0], label=name("label"), source=name("source")),),
+        versions=MappingProxyType({"ixbench": name("version")}),
+        campaign=MappingProxyType({"schema": 1, "title": name("title"), "deployment": [{"engine": "endpoint"} | address]}),
+        launches=MappingProxyType(
+            {"vllm": {"id": "vllm", "engine": name("engine"), "image": name("image"), "notes": [name("note")]} | address}
+        ),
+        notes=(name("missing"),),
     )

@@ -80,7 +80,7 @@ class WorkloadSuite:
         assert self._shown(table, load, "k"), "the schedule sends nothing"
 
     def test_the_schedule_is_the_same_in_every_process(self) -> None:
-        """A schedule does not depend on the order of a set or on `hash()`: a resumed run goes on with what was begun."""
+        """A schedule does not depend on the order of a set, on `hash()` or on the day: a resumed run goes on with what was begun."""
         tables = {f"options{number}": self._options(table) for number, table in enumerate(self.options)}
         assert_same("schedule", schedules_json, self.workload, tables, tuple(self.loads))
 

@@ -7,6 +7,7 @@ import random
 import subprocess
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -152,6 +153,16 @@ class Dice(Good):
 class TestThrowsDice(AdapterSuite):
     breaks = ("test_the_plan_is_pure", "test_the_plan_is_the_same_in_every_process")
     adapter = Dice()
+
+
+class Calendar(Good):
+    def argv(self, deployment):
+        return (*super().argv(deployment), f"--name={datetime.now(UTC).date()}")
+
+
+class TestNamesTheDay(AdapterSuite):
+    breaks = ("test_the_plan_is_the_same_in_every_process",)
+    adapter = Calendar()
 
 
 class SetOrder(Good):

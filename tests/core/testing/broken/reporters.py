@@ -8,12 +8,15 @@ import os
 import random
 import time
 import urllib.request
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from ixbench.api.report import Artifact, OptionsModel, Reporter
 from ixbench.testing import ReporterSuite
+
+IMPORTED = datetime.now(UTC).date()
 
 
 class Options(OptionsModel):
@@ -84,6 +87,7 @@ class TestThrowsDice(Suite):
         "test_files_are_named_after_the_reporter",
         "test_nothing_is_fetched",
         "test_names_are_escaped",
+        "test_no_link_runs_code",
         "test_data_is_well_formed",
         "test_a_simulated_run_says_so",
         "test_a_run_folder_is_rendered",
@@ -94,6 +98,32 @@ class TestThrowsDice(Suite):
 class TestSaysWhichDayItIs(Suite):
     breaks = TestThrowsDice.breaks
     reporter = files(lambda runs: [Artifact(name="good.txt", content=f"{runs[0].evidence} {time.strftime('%Y-%m-%d')}")])
+
+
+class Dated(Good):
+    """Says when it was written, in UTC."""
+
+    def page(self, runs):
+        """Return the page with the day below it."""
+        return f"{super().page(runs)}<p>{datetime.now(UTC):%Y-%m-%d}</p>"
+
+
+class TestSaysWhichDayItIsInUtc(Suite):
+    breaks = ("test_the_files_are_the_same_in_every_process",)
+    reporter = Dated()
+
+
+class DatedAtImport(Good):
+    """Says when its module was imported."""
+
+    def page(self, runs):
+        """Return the page with the day below it."""
+        return f"{super().page(runs)}<p>{IMPORTED}</p>"
+
+
+class TestKnowsWhichDayItWasImported(Suite):
+    breaks = ("test_the_files_are_the_same_in_every_process",)
+    reporter = DatedAtImport()
 
 
 class TestReadsTheEnvironment(Suite):
@@ -159,6 +189,157 @@ class TestScriptBreaksOut(Suite):
 class TestTerminalCodes(Suite):
     breaks = ("test_names_are_escaped",)
     reporter = files(lambda runs: [Artifact(name="good.txt", content="simulated" + "".join(run.title for run in runs))])
+
+
+def markdown(function):
+    """Return a reporter of one Markdown file, whose names are clean of what a terminal obeys."""
+    return files(lambda runs: [Artifact(name="good.md", content=f"simulated\n\n{function(runs)}\n")])
+
+
+def escaped(text, letters):
+    """Return a clean text with a backslash before some letters."""
+    return "".join(f"\\{letter}" if letter in letters else letter for letter in Good().clean(text))
+
+
+NOTHING_HELPS = "\\`*_[]<>|#"
+
+
+class TestEscapesMarkdown(Suite):
+    """Nothing is wrong with it: names stand in a heading, in a table and as text."""
+
+    breaks = ()
+    reporter = markdown(
+        lambda runs: "\n".join(
+            f"# {name}\n\n| name | {name} |\n| --- | ---: |\n| a \\| b | {name} |\n\n{name}\n"
+            for name in (escaped(run.title, NOTHING_HELPS) for run in runs)
+        )
+    )
+
+
+class TestBarsInATable(Suite):
+    breaks = ("test_names_are_escaped", "test_data_is_well_formed")
+    reporter = markdown(
+        lambda runs: (
+            "| name | run |\n| --- | --- |\n" + "".join(f"| {escaped(run.title, NOTHING_HELPS[:-2])} | {run.id} |\n" for run in runs)
+        )
+    )
+
+
+class TestBackslashesInATable(Suite):
+    """It escapes bars, but not the backslash that stands before one already."""
+
+    breaks = ("test_names_are_escaped", "test_data_is_well_formed")
+    reporter = markdown(lambda runs: "| name |\n| --- |\n" + "".join(f"| {escaped(run.title, NOTHING_HELPS[1:])} |\n" for run in runs))
+
+
+class TestBarsInAHead(Suite):
+    breaks = ("test_names_are_escaped", "test_data_is_well_formed")
+    reporter = markdown(
+        lambda runs: "".join(f"| run | {escaped(run.title, NOTHING_HELPS[:-2])} |\n| --- | --- |\n| a | b |\n\n" for run in runs)
+    )
+
+
+class TestLinesInATable(Suite):
+    breaks = ("test_names_are_escaped", "test_data_is_well_formed")
+    reporter = markdown(
+        lambda runs: (
+            "| name | run |\n| --- | --- |\n"
+            + "".join(
+                f"| {' '.join(escaped(line, NOTHING_HELPS) + chr(10) for line in run.title.splitlines())} | {run.id} |\n" for run in runs
+            )
+        )
+    )
+
+
+class TestHeadings(Suite):
+    breaks = ("test_names_are_escaped",)
+    reporter = markdown(lambda runs: "".join(escaped(line, NOTHING_HELPS[:-1]) + "\n" for run in runs for line in run.title.splitlines()))
+
+
+class TestBackticks(Suite):
+    breaks = ("test_names_are_escaped",)
+    reporter = markdown(lambda runs: "".join(escaped(run.title, NOTHING_HELPS.replace("`", "")) for run in runs))
+
+
+class TestCodeThatANameCloses(Suite):
+    breaks = ("test_names_are_escaped",)
+    reporter = markdown(lambda runs: "".join(f"`{Good().clean(run.title)}`" for run in runs))
+
+
+class TestLinksInMarkdown(Suite):
+    breaks = ("test_names_are_escaped",)
+    reporter = markdown(lambda runs: "".join(escaped(run.title, NOTHING_HELPS.replace("[", "").replace("]", "")) for run in runs))
+
+
+class TestLinksInBrackets(Suite):
+    breaks = ("test_names_are_escaped",)
+    reporter = markdown(lambda runs: "".join(escaped(run.title, NOTHING_HELPS).replace("\\<java", "<java") for run in runs))
+
+
+def linked(runs, take, form):
+    """Return links to what is taken of each run, in HTML."""
+    controls = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160), 0x202E])
+    return "".join(form.format(html.escape(address.translate(controls))) for run in runs for address in take(run))
+
+
+class TestLinksASource(Suite):
+    breaks = ("test_no_link_runs_code",)
+    reporter = page(lambda runs: linked(runs, lambda run: [quote.source for quote in run.quotes], '<a href="{0}">source</a>'))
+
+
+class TestLinksTheServer(Suite):
+    breaks = ("test_no_link_runs_code",)
+    reporter = page(
+        lambda runs: linked(
+            runs, lambda run: [launch["url"] for launch in run.launches.values() if "url" in launch], '<a href="{0}">it</a>'
+        )
+    )
+
+
+class TestLinksAnImageOnAPicture(Suite):
+    breaks = ("test_no_link_runs_code",)
+    reporter = page(
+        lambda runs: linked(
+            runs, lambda run: [point.identity.image or "#" for point in run.points], '<svg><a xlink:href="{0}"><text>x</text></a></svg>'
+        )
+    )
+
+
+class TestLinksAllButThePlainScheme(Suite):
+    """It looks for `javascript:` as it is mostly written."""
+
+    breaks = ("test_no_link_runs_code",)
+    reporter = page(
+        lambda runs: linked(
+            runs,
+            lambda run: [run.title if not run.title.startswith(("javascript:", "data:")) else "#"],
+            '<a href="{0}">it</a>',
+        )
+    )
+
+
+class TestLinksData(Suite):
+    breaks = ("test_no_link_runs_code",)
+    reporter = page(lambda runs: linked(runs, lambda run: [run.title if "cript:" not in run.title else "#"], '<a href="{0}">it</a>'))
+
+
+class TestLinksASourceInMarkdown(Suite):
+    breaks = ("test_no_link_runs_code",)
+    reporter = markdown(
+        lambda runs: "".join(f"[source](<{Good().clean(quote.source)}>)\n" for quote in runs[0].quotes if "<" not in quote.source)
+    )
+
+
+class TestLinksAnAddress(Suite):
+    """Nothing is wrong with it: it links addresses of the web alone, and holds what is to be saved."""
+
+    breaks = ()
+    reporter = page(
+        lambda runs: (
+            linked(runs, lambda run: [source for source in [run.quotes[0].source] if source.startswith("https://")], '<a href="{0}">')
+            + linked(runs, lambda run: [f"data:text/csv,{Good().clean(run.title)}"], '<a download="x.csv" href="{0}">save</a>')
+        )
+    )
 
 
 class TestMarkdown(Suite):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import count
 
 from pydantic import BaseModel
@@ -109,6 +110,19 @@ class SeededByHash(Good):
 class TestSeededByHash(Suite):
     breaks = ("test_the_schedule_is_the_same_in_every_process",)
     workload = SeededByHash()
+
+
+class SeededByDay(Good):
+    """Draws other lengths every day."""
+
+    def turn(self, key, number):
+        """Return a request."""
+        return replace(super().turn(key, number), output_tokens=1 + datetime.now(UTC).toordinal() % 1000)
+
+
+class TestSeededByDay(Suite):
+    breaks = ("test_the_schedule_is_the_same_in_every_process",)
+    workload = SeededByDay()
 
 
 class TestTwoOfAName(Suite):
