@@ -17,7 +17,6 @@ from ixbench.model.prompt import Message
 from ixbench.model.record import Chunks
 from ixbench.replay.clock import NS_PER_S
 from ixbench.replay.prefill import KEPT, TRUSTED, FirstToken, PrefillTimes, first_token, has_begun, longest_prefill_s
-from ixbench.replay.sse import only_comments
 from ixbench.replay.wire.capture import Capture
 from ixbench.testing.running import server_process
 
@@ -182,14 +181,6 @@ async def test_a_channel_knows_which_prompts_are_under_way(make_channel):
             assert channel.prefill_s(True) > alone_s, "it may be computed again"
             tasks.cancel_scope.cancel()
         assert channel.prefill_s(False) is None, "an engine goes on with what nobody waits for any more"
-
-
-@pytest.mark.parametrize(
-    ("data", "alone"),
-    [(b": ping\n\n", True), (b":\n: a\r\n\r\n", True), (b": ping\n\n" + TEXT, False), (TEXT, False), (b"", False), (b"\n", False)],
-)
-def test_comments_alone_say_nothing(data, alone):
-    assert only_comments(data) is alone
 
 
 @pytest.mark.anyio

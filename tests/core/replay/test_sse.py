@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ixbench.replay.sse import LARGEST_EVENT_BYTES, MOST_LINES, arrivals, split_events, too_large
+from ixbench.replay.sse import LARGEST_EVENT_BYTES, MOST_LINES, arrivals, only_comments, split_events, too_large
 
 
 def data_of(body: bytes) -> list[bytes]:
@@ -176,3 +176,61 @@ def test_what_came_before_the_end_of_its_read_is_an_upper_bound(pieces, bounds):
 def test_bodies_that_are_too_large_to_split(body, text):
     found = too_large(body)
     assert found is None if text is None else text in found
+
+
+@pytest.mark.parametrize(
+    ("data", "alone"),
+    [
+        (b": ping\n\n", True),
+        (b":", True),
+        (b":\n: a\r\n\r\n", True),
+        (b": a\r:b\r\r", True),
+        (b":data: a\n\n", True),
+        (b": ping\n\ndata: a\n\n", False),
+        (b": ping\rdata: a", False),
+        (b": ping\r\n :", False),
+        (b"data: a\n\n: ping\n\n", False),
+        (b" : ping\n\n", False),
+        (b"", False),
+        (b"\n", False),
+        (b"\n: ping\n", False),
+    ],
+)
+def test_comments_alone_say_nothing(data, alone):
+    """What begins with an empty line may have ended an event, so it says something."""
+    assert only_comments(data) is alone
+
+
+def comments_by_the_book(data: bytes) -> bool:
+    """Look at each byte with the one before it: a line begins at the start, after an LF, and after a CR that no LF follows."""
+    begins, colon_first = True, data.startswith(b":")
+    for place, byte in enumerate(data):
+        if begins and byte not in b":\r\n":
+            return False
+        begins = byte == 0x0A or (byte == 0x0D and data[place + 1 : place + 2] != b"\n")
+    return colon_first
+
+
+@given(st.lists(st.tuples(st.one_of(LINES, st.binary(max_size=4).map(lambda rest: b":" + rest)), ENDS), max_size=8), st.booleans())
+def test_comments_are_told_from_the_rest_as_the_standard_says(lines, ended):
+    data = b"".join(line + end for line, end in lines)
+    data = data if ended else data.rstrip(b"\r\n")
+    assert only_comments(data) is comments_by_the_book(data)
+
+
+@given(
+    st.lists(st.tuples(st.binary(max_size=4).map(lambda text: b":" + text.translate(None, b"\r\n")), ENDS), min_size=1, max_size=8),
+    st.data(),
+)
+def test_comments_make_no_event_and_no_more_is_comments_once_there_is_one(comments, draw):
+    lines = [line + end for line, end in comments]
+    assert only_comments(b"".join(lines))
+    assert split_events(b"".join(lines) + b"\n\n") == []
+    lines.insert(draw.draw(st.integers(0, len(lines))), b"data: a\n\n")
+    assert not only_comments(b"".join(lines))
+    assert b"a" in data_of(b"".join(lines) + b"\n\n")[0]
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_break_the_look_for_comments(data):
+    assert only_comments(data) is comments_by_the_book(data)
