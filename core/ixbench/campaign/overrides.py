@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ixbench.campaign.document import Document
 
 _FORM = "KEY=VALUE with a dotted key, such as workload.requests=50 or deployment.NAME.max_num_seqs=16"
+_VERBATIM = frozenset({"args", "env"})
+"""Tables whose values go to the engine as they stand."""
 _LONGEST_KEY = 1000
 """Characters in which a key is looked for."""
 
@@ -32,15 +34,36 @@ def parse_scalar(text: str) -> str | int | float | bool:
     return value if len(table) == 1 and isinstance(value, str | int | float | bool) else text
 
 
+def parse_value(text: str) -> str | int | float | bool | list[str | int | float | bool]:
+    """Return a TOML scalar as `parse_scalar` does, or a list of them: `[1, 4]` as in the file, and of numbers also `1,4`."""
+    value = parse_scalar(text)
+    if not isinstance(value, str):
+        return value
+    if text.startswith("["):
+        try:
+            table = tomli.loads(f"value = {text}")
+        except (tomli.TOMLDecodeError, RecursionError):
+            return value
+        items = table["value"]
+        return items if len(table) == 1 and all(isinstance(item, str | int | float | bool) for item in items) else value
+    numbers = [parse_scalar(part.strip()) for part in text.split(",")]
+    return numbers if all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers) else value
+
+
 def parse_override(text: str) -> tuple[tuple[str, ...], str | int | float | bool]:
-    """Return the keys and the value of one KEY=VALUE.
+    """Return the keys and the value of one KEY=VALUE, a scalar.
 
     :raises InputError: if it has no such form.
     """
+    keys, value = _split(text)
+    return keys, parse_scalar(value)
+
+
+def _split(text: str) -> tuple[tuple[str, ...], str]:
     # Quoted keys may hold "=": the split is at the first one that leaves a key before it.
     for end in (index for index, character in enumerate(text[:_LONGEST_KEY]) if character == "="):
         try:
-            return parse_path(text[:end].strip()), parse_scalar(text[end + 1 :].strip())
+            return parse_path(text[:end].strip()), text[end + 1 :].strip()
         except ValueError:
             continue
     raise InputError(Fault(where="--set", problem=f"found {text!r}", allowed=_FORM))
@@ -49,7 +72,7 @@ def parse_override(text: str) -> tuple[tuple[str, ...], str | int | float | bool
 def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
     """Return the document with every KEY=VALUE set, in the order given.
 
-    `deployment.NAME.key` and `deployment.INDEX.key` reach one deployment.
+    `deployment.NAME.key` and `deployment.INDEX.key` reach one deployment. A value is a scalar, or a list as `parse_value` reads it.
 
     :raises InputError: for every override that cannot be placed, all at once.
     """
@@ -58,8 +81,10 @@ def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
     faults: list[Fault] = []
     for text in overrides:
         try:
-            keys, value = parse_override(text)
+            keys, text_of_value = _split(text)
             path = _resolve(table, keys)
+            # Flags and variables hold texts such as 0,1 that are no lists.
+            value = parse_scalar(text_of_value) if _VERBATIM & set(path) else parse_value(text_of_value)
             _place(table, path, value, key=".".join(keys))
         except InputError as error:
             faults += error.faults

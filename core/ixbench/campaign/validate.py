@@ -155,9 +155,9 @@ def _real_path(table: object, detail: ErrorDetails) -> KeyPath:
 
 
 def _advised(fault: Fault) -> Fault:
-    """Return the fault, with a word on lists where the command line, which sets single values, should have set one."""
+    """Return the fault, with a word on how the command line sets a list where it should have set one."""
     if fault.where.startswith("--set ") and not fault.advice and ("a list" in fault.allowed or "[" in fault.allowed):
-        return replace(fault, advice="a list cannot be given with --set; edit the file")
+        return replace(fault, advice=f"a list is written '{fault.where.removeprefix('--set ')}=[A, B]'")
     return fault
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ixbench.campaign.document import Document
 from ixbench.campaign.keypath import format_path, get, parse_path
-from ixbench.campaign.overrides import apply_overrides, attach, parse_override, parse_scalar
+from ixbench.campaign.overrides import apply_overrides, attach, parse_override, parse_scalar, parse_value
 from ixbench.campaign.read import read_campaign
 from ixbench.model.errors import InputError
 
@@ -57,6 +57,31 @@ def document():
 )
 def test_values(text, value):
     found = parse_scalar(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1,4", [1, 4]),
+        ("0.5, 1", [0.5, 1]),
+        ("[1, 4]", [1, 4]),
+        ("[]", []),
+        ('["console", "page"]', ["console", "page"]),
+        ('"1,4"', "1,4"),
+        ("console,page", "console,page"),
+        ("1,true", "1,true"),
+        ("1,", "1,"),
+        ("[draft] of mine", "[draft] of mine"),
+        ("[[1]]", "[[1]]"),
+        ("[1]\nother = 2", "[1]\nother = 2"),
+        ("[" * 5000, "[" * 5000),
+        ("50", 50),
+        ("fp8", "fp8"),
+    ],
+)
+def test_lists(text, value):
+    found = parse_value(text)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -123,6 +148,13 @@ def test_deployments_by_name_number_and_names_with_dots():
     first, second = table["deployment"]
     assert (first["concurrency"], first["at"]["1"]["max_num_seqs"]) == (4, 9)
     assert (second["rate"], second["args"]["--seed"]) == (2, 7)
+
+
+def test_lists_are_set_but_not_under_args_and_env():
+    sets = ["deployment.acme.concurrency=1,4", "report.rungs=[30, 50]", "deployment.acme.args.--sizes=1,2", "defaults.env.VISIBLE=0,1"]
+    table = apply_overrides(document(), sets).table
+    assert (table["deployment"][0]["concurrency"], table["report"]["rungs"]) == ([1, 4], [30, 50])
+    assert (table["deployment"][0]["args"]["--sizes"], table["defaults"]["env"]["VISIBLE"]) == ("1,2", "0,1")
 
 
 def test_later_ones_win():
