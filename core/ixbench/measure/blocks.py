@@ -11,11 +11,11 @@ from ixbench.measure.failure import BadRecordError
 from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, UNKNOWN_TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from ixbench.model.record import RequestRecord
+    from ixbench.model.record import ChunkKind, RequestRecord
 
     Integers = NDArray[np.int64]
     Booleans = NDArray[np.bool_]
@@ -24,9 +24,16 @@ ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 BLOCK_CHUNKS = 1 << 17
 """Events of a block, but for a request that has more: their columns stay in the processor's cache."""
-_CONTENT = np.array([kind in CONTENT_KINDS for kind in CHUNK_KINDS])
-_ANSWER = np.array([kind in {"text", "tool"} for kind in CHUNK_KINDS])
 _HEAD_STAMPS = ("conn_ns", "sent_ns", "headers_ns")
+
+
+def kind_mask(kinds: Collection[ChunkKind]) -> Booleans:
+    """Return for each code of a chunk whether it stands for one of these kinds: a column of codes is an index into it."""
+    return np.array([kind in kinds for kind in CHUNK_KINDS])
+
+
+CONTENT_MASK = kind_mask(CONTENT_KINDS)
+_ANSWER = kind_mask({"text", "tool"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -139,7 +146,7 @@ def _content_stamps(
 ) -> tuple[Integers, Integers, Integers, NDArray[np.uint8]]:
     """Return how many chunks with output each record has, their stamps, their positions among all events, and the kinds of all."""
     kinds = _column((record.chunks.packed("kind") for record in block), np.dtype(np.uint8))
-    content = np.flatnonzero(_CONTENT[kinds])
+    content = np.flatnonzero(CONTENT_MASK[kinds])
     return _per_row(content, ends), stamps[content], content, kinds
 
 

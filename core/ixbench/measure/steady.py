@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ixbench.measure.blocks import integers
+from ixbench.measure.blocks import CONTENT_MASK, integers
 from ixbench.measure.percentile import percentile
-from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 STAYS = 0.95
 """Share of the target that the load must keep on average to count as having reached it."""
 _NS = 1e9
-_CONTENT = np.array([kind in CONTENT_KINDS for kind in CHUNK_KINDS])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +159,7 @@ def _sums(part: Integers, where: Booleans, counts: Sequence[int], parts: int) ->
 
 
 def _spread(record: RequestRecord, count: int, edges_ns: Integers) -> Floats:
-    content = _CONTENT[np.frombuffer(bytes(record.chunks.packed("kind")), dtype=np.uint8)]
+    content = CONTENT_MASK[np.frombuffer(bytes(record.chunks.packed("kind")), dtype=np.uint8)]
     stamps = np.frombuffer(bytes(record.chunks.packed("ns")), dtype=np.int64)[content]
     tokens = np.frombuffer(bytes(record.chunks.packed("tokens")), dtype=np.intc)[content]
     counted = tokens.min() >= 0 and tokens.sum() > 0

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ixbench.measure.blocks import refuse_backwards
+from ixbench.measure.blocks import CONTENT_MASK, kind_mask, refuse_backwards
 from ixbench.measure.request import request_times
-from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, UNKNOWN_TOKENS
+from ixbench.model.record import CONTENT_KINDS, UNKNOWN_TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from ixbench.measure.blocks import Booleans, Integers
-    from ixbench.model.record import ChunkKind, RequestRecord
+    from ixbench.model.record import RequestRecord
 
 Reading = dict[str, float | list[float] | None]
 """A tool's numbers of one request by its own names, in seconds; None where the tool has none."""
@@ -25,13 +25,8 @@ Reading = dict[str, float | list[float] | None]
 _NS = 1e9
 
 
-def _kinds(names: Collection[ChunkKind]) -> Booleans:
-    return np.array([kind in names for kind in CHUNK_KINDS])
-
-
-_CONTENT = _kinds(CONTENT_KINDS)
-_SPOKEN = _kinds({"text", "think"})
-_CHOICES = _kinds({*CONTENT_KINDS, "role", "finish"})
+_SPOKEN = kind_mask({"text", "think"})
+_CHOICES = kind_mask({*CONTENT_KINDS, "role", "finish"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,7 +77,7 @@ def _stream(record: RequestRecord, kinds: Booleans) -> _Stream:
 
 def _content_tokens(record: RequestRecord) -> Integers:
     """Return the tokens of each content chunk, UNKNOWN_TOKENS where they were not counted."""
-    return _column(record, _CONTENT, np.frombuffer(bytes(record.chunks.packed("tokens")), dtype=np.intc))
+    return _column(record, CONTENT_MASK, np.frombuffer(bytes(record.chunks.packed("tokens")), dtype=np.intc))
 
 
 def _closed(record: RequestRecord) -> float:
@@ -106,7 +101,7 @@ def _retokenised(record: RequestRecord) -> int | None:
 
 def ixbench(record: RequestRecord) -> ToolTimes:
     """Our own rules."""
-    chunks = _stream(record, _CONTENT)
+    chunks = _stream(record, CONTENT_MASK)
     return ToolTimes(
         ttft=chunks.since_send(0),
         e2el=chunks.since_send(-1),
@@ -147,7 +142,7 @@ def guidellm(record: RequestRecord) -> ToolTimes:
 
     Tokens: usage, else a local tokenizer, else the number of content chunks.
     """
-    chunks = _stream(record, _CONTENT)
+    chunks = _stream(record, CONTENT_MASK)
     n = _first_known(record.usage_output, record.local_output, len(chunks.stamps))
     last = chunks.since_send(-1)
     return ToolTimes(
@@ -165,7 +160,7 @@ def inference_perf(record: RequestRecord) -> ToolTimes:
     Tokens: its own tokenizer by default; a chunk that nobody counted is taken as one token.
     """
     counts = _content_tokens(record)
-    tokens = np.repeat(_stream(record, _CONTENT).stamps, np.where(counts == UNKNOWN_TOKENS, 1, counts))
+    tokens = np.repeat(_stream(record, CONTENT_MASK).stamps, np.where(counts == UNKNOWN_TOKENS, 1, counts))
     stream = _Stream(send=record.send_ns, stamps=tokens)
     n = _retokenised(record)
     return ToolTimes(ttft=stream.since_send(0), e2el=_closed(record), tpot=stream.per_token(n), gaps_ns=stream.gaps_ns, tokens=n)
@@ -176,14 +171,14 @@ def aiperf(record: RequestRecord) -> ToolTimes:
 
     Tokens: its own tokenizer by default.
     """
-    chunks = _stream(record, _CONTENT)
+    chunks = _stream(record, CONTENT_MASK)
     n = _retokenised(record)
     return ToolTimes(ttft=chunks.since_send(0), e2el=chunks.since_send(-1), itl=chunks.per_token(n), gaps_ns=chunks.gaps_ns, tokens=n)
 
 
 def mlperf_endpoints(record: RequestRecord) -> ToolTimes:
     """MLPerf Endpoints: the tokens of the first chunk are left out of the time per token; undefined where nobody counted them."""
-    chunks = _stream(record, _CONTENT)
+    chunks = _stream(record, CONTENT_MASK)
     counts = _content_tokens(record)
     skip = int(counts[0]) if len(counts) and counts[0] != UNKNOWN_TOKENS else None
     return ToolTimes(
@@ -196,7 +191,7 @@ def mlperf_endpoints(record: RequestRecord) -> ToolTimes:
 
 def inferencex_agentx(record: RequestRecord) -> ToolTimes:
     """InferenceX's agentic benchmark: AIPerf with the server's counts; TPOT and inter-token latency are one list."""
-    chunks = _stream(record, _CONTENT)
+    chunks = _stream(record, CONTENT_MASK)
     tpot = chunks.per_token(record.usage_output)
     return ToolTimes(ttft=chunks.since_send(0), e2el=chunks.since_send(-1), tpot=tpot, itl=tpot, tokens=record.usage_output)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS
+from ixbench.model.record import CONTENT_KINDS
 from ixbench.replay.clock import NS_PER_S
 from ixbench.replay.interpret import Interpreter
 from ixbench.replay.sse import only_comments, split_events
@@ -28,7 +28,6 @@ TRUSTED = 4.0
 """Of a prompt so many times as long as what was computed before, nothing is known."""
 KEPT = 16
 """First tokens that count: the newest ones, so that those of a burst or of a compilation are forgotten."""
-_CONTENT_CODES = frozenset(code for code, kind in enumerate(CHUNK_KINDS) if kind in CONTENT_KINDS)
 _FEW_PIECES = 8
 _FEW_BYTES = 1 << 16
 """An answer of so many has begun: a role is less, and comments do not count."""
@@ -49,8 +48,7 @@ def first_token(exchange: Exchange, request_bytes: int) -> FirstToken | None:
     tokens, cached = exchange.usage_input, exchange.usage_cached
     if exchange.failure is not None or not tokens or cached is None:
         return None
-    chunks = exchange.chunks
-    first_ns = next((ns for ns, code in zip(chunks.ns, chunks.kind, strict=True) if code in _CONTENT_CODES), None)
+    first_ns = next((chunk.ns for chunk in exchange.chunks if chunk.kind in CONTENT_KINDS), None)
     computed_bytes = request_bytes * (tokens - cached) / tokens
     if first_ns is None or computed_bytes < 1:
         return None
