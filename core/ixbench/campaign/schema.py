@@ -114,12 +114,6 @@ def _check_slug(value: str) -> str:
     return value
 
 
-def _check_text(value: str) -> str:
-    if "\0" in value:
-        raise ValueProblemError("the text holds a NUL character", allowed="text that a command line and a file's name can hold")
-    return value
-
-
 Concurrencies = Annotated[list[int], BeforeValidator(_check_concurrency, json_schema_input_type=int | list[int])]
 Rates = Annotated[list[float], BeforeValidator(_check_rate, json_schema_input_type=float | list[float])]
 Rungs = Annotated[list[float], BeforeValidator(_check_rungs, json_schema_input_type=list[float])]
@@ -130,7 +124,7 @@ Scope = Annotated[str | list[str], BeforeValidator(_check_scope, json_schema_inp
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Limit = Annotated[Duration, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Text = Annotated[str, Field(min_length=1), AfterValidator(_check_text)]
+Text = Annotated[str, Field(min_length=1)]
 
 
 class ModelTable(OptionsModel):

@@ -89,6 +89,10 @@ WRONG = {
         file_of(deployment='[[deployment]]\nengine = "acme"\nconcurrency = 1\nexecutable = "ac\\u0000me"'),
         "deployment[0].executable: the text holds a NUL character; allowed: text that a command line and a file's name can hold",
     ),
+    "NUL in an option": (
+        deployment(f'{CONCURRENCY}weights = "b\\u0000"'),
+        "deployment[0].weights: the text holds a NUL character; allowed: text that a command line and a file's name can hold",
+    ),
     "NUL in args": (
         file_of(deployment='[[deployment]]\nengine = "acme"\nconcurrency = 1\nargs = { --x = ["a", "b\\u0000"] }'),
         "deployment[0].args.--x: the flag or its value holds a NUL character; allowed: text that a command line can hold",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from ixbench.model.units import parse_duration, parse_size
 
@@ -16,6 +17,13 @@ class OptionsModel(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    @field_validator("*")
+    @classmethod
+    def _refuse_nul(cls, value: object) -> object:
+        if isinstance(value, str | Path) and "\0" in str(value):
+            raise ValueError("the text holds a NUL character; allowed: text that a command line and a file's name can hold")
+        return value
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
