@@ -83,4 +83,4 @@ class LagMonitor:
         position = bisect_left(self._stamps, moment_ns)
         seen = self._delays[position] if position < len(self._delays) else 0
         lasting = self._clock.now_ns() - self._due_ns if self._due_ns is not None else 0
-        return max(seen, lasting, 0)
+        return max(seen, lasting)
