@@ -16,7 +16,7 @@ from ixbench.model.exchange import Exchange
 from ixbench.model.prompt import Message
 from ixbench.model.record import Chunks
 from ixbench.replay.clock import NS_PER_S
-from ixbench.replay.prefill import KEPT, TRUSTED, FirstToken, PrefillTimes, first_token, has_begun, longest_prefill_s
+from ixbench.replay.prefill import FirstToken, PrefillTimes, first_token, has_begun, longest_prefill_s
 from ixbench.replay.wire.capture import Capture
 from ixbench.testing.running import server_process
 
@@ -44,6 +44,7 @@ def after(*ended):
 
 def test_a_first_token_is_the_first_content_and_what_was_cached_is_not_computed():
     assert first_token(exchange(2.5, cached=900), 5000) == FirstToken(ttft_s=2.5, computed_bytes=500)
+    assert first_token(exchange(2.5, tokens=1, cached=0), 1) == FirstToken(ttft_s=2.5, computed_bytes=1)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,14 @@ def test_prompts_take_as_long_as_those_before_one_after_the_other():
     assert times.longest_s([9000]) == 2
     assert times.longest_s([9000, 4500]) == 3
     assert times.longest_s([18000]) == 8, "the square of twice the length"
-    assert times.longest_s([9000 * (TRUSTED + 0.1)]) is None
+    assert times.longest_s([36_000]) == 32
+    assert times.longest_s([36_900]) is None
+    assert times.longest_s([10, 36_900]) is None, "the longest of them"
+
+
+def test_the_slowest_may_have_been_the_shortest():
+    shown = [FirstToken(ttft_s=1.0, computed_bytes=1000), FirstToken(ttft_s=2.0, computed_bytes=1500)]
+    assert longest_prefill_s(shown, [1500]) == 4.5
 
 
 def test_small_prompts_do_not_make_large_ones_slow():
@@ -99,8 +107,9 @@ def test_a_model_that_a_processor_computes_slowly_gets_all_the_time_there_is():
 
 def test_a_burst_is_forgotten():
     burst = [(0.5 * place, 8000, 0) for place in range(64)]
-    steady = [(0.6, 8000, 0)] * KEPT
+    steady = [(0.6, 8000, 0)] * 16
     assert after(*burst).longest_s([8000]) > 30
+    assert after(*burst, *steady[1:]).longest_s([8000]) > 30
     assert after(*burst, *steady).longest_s([8000]) == pytest.approx(0.6)
 
 
@@ -142,7 +151,10 @@ THOUGHT = b'data: {"choices":[{"index":0,"delta":{"reasoning_content":"x"}}]}\n\
         ([ROLE, TEXT[:20]], False),
         ([ROLE, TEXT[:20], TEXT[20:]], True),
         ([ROLE + THOUGHT], True),
+        ([b"x"] * 7, False),
         ([b"x"] * 8, True),
+        ([b"x" * 65_536], False),
+        ([b"x" * 65_537], True),
         ([ROLE, *[b": still here\n\n"] * 20], False),
     ],
 )
