@@ -56,7 +56,7 @@ async def ask_gate(job: GateJob) -> AccuracyResult | None:
     """
     gate, engine, adapter = job.gate, job.engine, job.channel.target.adapter
     counters, _ = counters_of(adapter, engine)
-    order = watch_order(adapter, job.channel.flow, job.channel.prefill_s, counters, build=job.build, stall_limit_s=job.stall_limit_s)
+    order = watch_order(job.channel, counters, build=job.build, stall_limit_s=job.stall_limit_s)
     began = time.monotonic()
     answers: dict[int, JudgedAnswer] = {}
     with AnswerWriter(job.folder, job.redactor) as writer:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ixbench.host.contracts.engine import EngineAdapter
     from ixbench.launch.engine import RunningEngine
-    from ixbench.launch.vitals import Flow, Prefill
+    from ixbench.replay.http_channel import HttpChannel
 
 RESET_LIMIT_S = 120.0
 """Engines refuse while blocks are held, by transfers to a host tier for instance, and adapters ask again."""
@@ -46,21 +46,14 @@ def counters_of(adapter: EngineAdapter[Any], engine: RunningEngine) -> tuple[Eng
     return None if metrics is None else EngineCounters(metrics=metrics, client=engine.client), None
 
 
-def watch_order(
-    adapter: EngineAdapter[Any],
-    flow: Flow,
-    prefill_s: Prefill,
-    counters: EngineCounters | None,
-    *,
-    build: object,
-    stall_limit_s: float | None,
-) -> WatchOrder:
-    """Return how an engine is watched; one whose adapter does not say whether its health path tells is believed.
+def watch_order(channel: HttpChannel, counters: EngineCounters | None, *, build: object, stall_limit_s: float | None) -> WatchOrder:
+    """Return how an engine is watched while it is asked; one whose adapter does not say whether its health path tells is believed.
 
+    :param channel: all that it is asked by.
     :param build: what the engine says it is, where it does.
     """
-    tells = capabilities_of(adapter, build)[0].health_tells
-    return WatchOrder(flow=flow, prefill_s=prefill_s, counters=counters, health_tells=tells, stall_limit_s=stall_limit_s)
+    tells = capabilities_of(channel.target.adapter, build)[0].health_tells
+    return WatchOrder(flow=channel.flow, prefill_s=channel.prefill_s, counters=counters, health_tells=tells, stall_limit_s=stall_limit_s)
 
 
 async def reset_cache(adapter: EngineAdapter[Any], engine: RunningEngine, *, build: object) -> tuple[CacheReset, str | None]:

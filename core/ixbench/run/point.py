@@ -156,14 +156,7 @@ async def measure_point(
         on_host=is_local(engine.url),
         gpus=machine_gpus(job.launch.plan, os.environ),
     )
-    order = watch_order(
-        adapter,
-        channel.flow,
-        channel.prefill_s,
-        counters,
-        build=job.facts.get("engine_version"),
-        stall_limit_s=job.campaign.run.stall_limit,
-    )
+    order = watch_order(channel, counters, build=job.facts.get("engine_version"), stall_limit_s=job.campaign.run.stall_limit)
     try:
         async with vigil(engine, order) as watched:
             schedule, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
