@@ -29,7 +29,7 @@ def hardware_json(host: Host) -> dict[str, Any]:
 
     return {
         "skus": [asdict(sku) for book in host.hardware() for sku in book.skus()],
-        "detected": [asdict(gpu) for book in host.hardware() for gpu in book.detect()],
+        "detected": [asdict(gpu) for gpu in host.detect()],
     }
 
 

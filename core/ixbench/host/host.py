@@ -16,7 +16,7 @@ from ixbench.model.errors import Fault, InputError, PluginError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from ixbench.host.contracts.book import HardwareBook, PriceBook
+    from ixbench.host.contracts.book import DetectedGpu, HardwareBook, PriceBook
     from ixbench.host.contracts.collector import Collector
     from ixbench.host.contracts.command import Command
     from ixbench.host.contracts.engine import EngineAdapter, Simulation
@@ -118,6 +118,19 @@ class Host:
     def hardware(self) -> tuple[HardwareBook, ...]:
         """Return all hardware books."""
         return self.collect(Specs.ixbench_hardware)
+
+    def detect(self) -> tuple[DetectedGpu, ...]:
+        """Return the accelerators of this machine that any book finds.
+
+        :raises PluginError: if a book fails.
+        """
+        found: list[DetectedGpu] = []
+        for book in self.hardware():
+            try:
+                found += book.detect()
+            except Exception as error:
+                raise PluginError(f"{self.source_of(book)}: hardware book {book.name}: detect: {describe(error)}") from error
+        return tuple(found)
 
     def sku(self, name: str | None) -> Sku | None:
         """Return what the hardware books know of a SKU; None where they do not have it."""

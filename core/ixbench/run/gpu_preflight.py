@@ -28,9 +28,10 @@ def check_gpus(plan: Plan, points: Sequence[Point], host: Host, environ: Mapping
     :param points: those that are to be measured, not simulated.
     :param where: the campaign file's name, for messages.
     :raises InputError: with a fault for each.
+    :raises PluginError: if a hardware book fails.
     """
     launches = {launch.id: launch.plan for launch in plan.launches}
-    detected = [gpu for book in host.hardware() for gpu in book.detect()]
+    detected = host.detect()
     faults: dict[str, Fault] = {}
     for point in points:
         launch, hardware = launches[point.launch], point.deployment.hardware

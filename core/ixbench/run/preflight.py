@@ -183,7 +183,7 @@ def _absence(hardware: HardwareSpec, host: Host) -> str | None:
     sku = host.sku(hardware.sku)
     if sku is None or sku.vendor == HOST_VENDOR:
         return None
-    found = Counter(gpu.sku or gpu.name for book in host.hardware() for gpu in book.detect())
+    found = Counter(gpu.sku or gpu.name for gpu in host.detect())
     wanted = hardware.gpus or 1
     if found[hardware.sku] >= wanted:
         return None
