@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from ixbench.host.plans import plan_fault
 from ixbench.host.source import PluginSource, describe, failure
 from ixbench.host.trace import trace_call
 from ixbench.model.errors import PluginError
@@ -36,10 +37,8 @@ def amend(
         trace_call(_HOOK, source, arguments, amended)
         if amended is None:
             continue
-        if not isinstance(amended, LaunchPlan):
-            raise PluginError(
-                str(failure(source, _HOOK, f"returned {type(amended).__qualname__}; allowed: a LaunchPlan, or None to leave it"))
-            )
+        if fault := plan_fault(amended):
+            raise PluginError(str(failure(source, _HOOK, f"{fault}, or None to leave the plan" if fault.startswith("returned") else fault)))
         changed = _changes(plan, amended)
         if changed:
             note = f"{source} changed {', '.join(changed)}"

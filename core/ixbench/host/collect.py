@@ -98,12 +98,16 @@ def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[
         try:
             # A plugin that prints must not get between a command and the reader of its JSON.
             with redirect_stdout(sys.stderr):
-                found = list(call({}))
+                answer = call({})
+                fault = kind.list_fault(answer)
+                found = [] if fault else list(answer)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises is that plugin's failure
             failures.append(failure(source, kind.hook, describe(error)))
             trace_call(kind.hook, source, {}, error)
             continue
-        trace_call(kind.hook, source, {}, found)
+        trace_call(kind.hook, source, {}, answer if fault else found)
+        if fault:
+            failures.append(failure(source, kind.hook, fault))
         for item in found:
             fault = _fault(kind, item)
             if fault:

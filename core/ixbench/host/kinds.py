@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -23,6 +24,14 @@ class Kind:
     """Attribute that names a contribution, unique within the kind."""
     options: bool = False
     """Whether a contribution must carry a pydantic model `Options`."""
+
+    def list_fault(self, answer: object) -> str:
+        """Return what is wrong with the answer of a hook as a whole, or an empty text."""
+        if answer is None:
+            return f"returned None; return a list of {self.plural}, which may be empty"
+        if not isinstance(answer, Iterable):
+            return f"returned {_shown(answer)}, which is no list of {self.plural}; return [...], also with a single one in it"
+        return ""
 
     def fault(self, found: object) -> str:
         """Return what is wrong with a contribution, or an empty text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ixbench.host.plans import plan_fault
 from ixbench.host.source import describe
 from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
 from ixbench.model.fp4 import fp4_findings
@@ -28,6 +29,11 @@ def find(adapter: EngineAdapter[Any], deployment: Deployment[Any], host: Host) -
         found: Sequence[Finding] = _asked(adapter, host, "validate", lambda: tuple(adapter.validate(deployment)))
     except InputError as error:
         return _findings(error, deployment)
+    odd = next((finding for finding in found if not isinstance(finding, Finding)), None)
+    if odd is not None:
+        raise PluginError(
+            f"{_author(adapter, host)}: validate: gave {type(odd).__qualname__}; allowed: Finding(level=..., code=..., text=...)"
+        )
     return (*found, *fp4_findings(deployment, host.sku(deployment.hardware.sku)))
 
 
@@ -42,8 +48,8 @@ def launch_plan(adapter: EngineAdapter[Any], deployment: Deployment[Any], host: 
         if deployment.url is None:
             return _findings(error, deployment)
         planned = LaunchPlan(engine=adapter.name, processes=(), served_model=None)
-    if not isinstance(planned, LaunchPlan):
-        raise PluginError(f"{_author(adapter, host)}: plan: returned {type(planned).__qualname__}; allowed: a LaunchPlan")
+    if fault := plan_fault(planned):
+        raise PluginError(f"{_author(adapter, host)}: plan: {fault}")
     if deployment.url is not None:
         return _attached(planned, deployment)
     if not planned.processes and planned.url is None:

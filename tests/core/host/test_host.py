@@ -83,7 +83,8 @@ async def coroutine():
     [
         (plugin(ixbench_engines=raising), "ixbench_engines: RuntimeError: no way"),
         (plugin(ixbench_engines=broken_generator), "ixbench_engines: KeyError: 'late'"),
-        (plugin(ixbench_engines=lambda: None), "ixbench_engines: TypeError: 'NoneType' object is not iterable"),
+        (plugin(ixbench_engines=lambda: None), "ixbench_engines: returned None; return a list of engines, which may be empty"),
+        (plugin(ixbench_engines=lambda: 5), "ixbench_engines: returned 5, which is no list of engines; return [...]"),
         (plugin(ixbench_engines=coroutine), "ixbench_engines: the implementation is async; hooks are synchronous"),
         (plugin(ixbench_engines=lambda: ["vllm"]), "ixbench_engines: returned 'vllm', which is no EngineAdapter"),
         (plugin(ixbench_engines=lambda: [Adapter]), "ixbench_engines: returned the class Adapter; return an instance, Adapter()"),

@@ -8,6 +8,7 @@ from ixbench.api.hooks import hookimpl
 from ixbench.campaign.read import read_campaign
 from ixbench.host.host import Host
 from ixbench.model.errors import InputError, PluginError
+from ixbench.model.launch import LaunchPlan, ProcessPlan
 from ixbench.plan.expand import make_plan
 
 HEAD = """
@@ -232,6 +233,13 @@ def test_a_failing_adapter_is_named(plan_of, house, monkeypatch):
         plan_of(text)
     monkeypatch.setattr(acme, "plan", lambda deployment: None)
     with pytest.raises(PluginError, match=r"engine acme: plan: returned NoneType; allowed: a LaunchPlan$"):
+        plan_of(text)
+    process = ProcessPlan(name="server", argv=("acme",), env={"TOKEN": "x"})  # type: ignore[dict-item]
+    monkeypatch.setattr(acme, "plan", lambda deployment: LaunchPlan(engine="acme", processes=(process,), served_model="m"))
+    with pytest.raises(PluginError, match=r"engine acme: plan: process 'server': env TOKEN is of type str; allowed: EnvVar"):
+        plan_of(text)
+    monkeypatch.setattr(acme, "validate", lambda deployment: ["too many users"])
+    with pytest.raises(PluginError, match=r"engine acme: validate: gave str; allowed: Finding\(level"):
         plan_of(text)
     monkeypatch.setattr(acme, "validate", lambda deployment: {}["x"])
     with pytest.raises(PluginError, match=r"engine acme: validate: KeyError: 'x'$"):

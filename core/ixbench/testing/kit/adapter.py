@@ -15,6 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from ixbench.host.contracts.engine import Engine, RequestSpec
+from ixbench.host.plans import plan_fault
 from ixbench.launch.files import write_files
 from ixbench.launch.process import port_names
 from ixbench.measure.exposition import WindowFold, read_exposition
@@ -357,11 +358,9 @@ def plans_json(adapter: EngineAdapter[Any], deployments: Mapping[str, Deployment
 
 def assert_plan(plan: object) -> LaunchPlan:
     """Return what `plan` made, having seen that it is a launch plan of texts."""
-    if not isinstance(plan, LaunchPlan):
-        pytest.fail(f"plan() returned {plan!r}, which is no LaunchPlan")
-    for process in plan.processes:
-        for item in process.argv:
-            assert isinstance(item, str), f"process {process.name!r}: {item!r} in argv is no text"
+    fault = plan_fault(plan)
+    if fault or not isinstance(plan, LaunchPlan):
+        pytest.fail(f"plan(): {fault}")
     return plan
 
 

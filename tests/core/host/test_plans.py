@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ixbench.host.plans import plan_fault
+from ixbench.model.deployment import EnvVar
+from ixbench.model.launch import LaunchPlan, ProcessPlan
+
+SECRET = "sk-of-nobody"
+ENV = {"HOME": EnvVar(value="/home", reason="the server asks", origin="adapter acme")}
+
+
+def plan_of(*, processes: Any = None, files: Any = None, headers: Any = None, **process: Any) -> LaunchPlan:
+    server = ProcessPlan(**({"name": "server", "argv": ("acme", "serve"), "env": ENV} | process))
+    return LaunchPlan(
+        engine="acme", processes=(server,) if processes is None else processes, served_model="m", files=files or {}, headers=headers or {}
+    )
+
+
+@pytest.mark.parametrize("plan", [plan_of(), plan_of(argv=["acme"]), plan_of(files={"a": "b"}, headers={"x": "y"}), plan_of(processes=())])
+def test_sound_plans(plan):
+    assert plan_fault(plan) == ""
+
+
+@pytest.mark.parametrize(
+    ("plan", "fault"),
+    [
+        (None, "returned NoneType; allowed: a LaunchPlan"),
+        ([plan_of()], "returned list; allowed: a LaunchPlan"),
+        (
+            plan_of(processes=plan_of().processes[0]),
+            "processes is of type ProcessPlan; allowed: a tuple of ProcessPlan, also of a single one: (server,)",
+        ),
+        (plan_of(processes=(SECRET,)), "processes holds what is of type str; allowed: ProcessPlan"),
+        (plan_of(argv="acme serve"), "process 'server': argv is of type str; allowed: a tuple of texts, one a word"),
+        (plan_of(argv=("acme", "--port", 8000)), "process 'server': argv[2] is of type int; allowed: texts"),
+        (plan_of(argv=("acme", None)), "process 'server': argv[1] is None; allowed: texts"),
+        (plan_of(env=[SECRET]), "process 'server': env is of type list; allowed: a table of EnvVar"),
+        (
+            plan_of(env=ENV | {"TOKEN": SECRET}),
+            "process 'server': env TOKEN is of type str; allowed: EnvVar(value=..., reason=..., origin=...)",
+        ),
+        (
+            plan_of(env={"N": EnvVar(value=1, reason="", origin="")}),  # type: ignore[arg-type]
+            "process 'server': the value of env N is of type int; allowed: a text",
+        ),
+        (plan_of(files={"conf.json": {"a": SECRET}}), "files is, or holds, what is no text; allowed: a table of texts"),
+        (plan_of(headers=[SECRET]), "headers is, or holds, what is no text; allowed: a table of texts"),
+    ],
+)
+def test_what_is_wrong_is_told_without_its_value(plan, fault):
+    assert plan_fault(plan) == fault
+    assert SECRET not in plan_fault(plan)
