@@ -93,6 +93,7 @@ class Interpreter:
     _finish_reason: str | None = None
     _usage: Usage | None = None
     _choices: set[int] = field(default_factory=set)
+    """Indices of the choices in events that hold more than a piece of text: only such events have running usage, which this is for."""
     _error: str | None = None
     _malformed: str | None = None
     _done: bool = False
@@ -134,8 +135,6 @@ class Interpreter:
                     texts.append(text)
                     continue
             self._take(event, one)
-        if texts:
-            self._choices.add(0)
 
     def _take_alone(self, event: Event, decoder: Any) -> None:  # noqa: ANN401 - of the decoder's own struct
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -76,6 +77,11 @@ def test_details_of_usage():
     assert (reading.usage_cached, reading.usage_reasoning) == (5, 6)
 
 
+def test_the_largest_count_is_one():
+    reading = read(chat({"content": "a"}, **usage(2**31 - 1, 2**31 - 1)))
+    assert (reading.usage_input, reading.usage_output, reading.tokens) == (2**31 - 1, 2**31 - 1, (2**31 - 1,))
+
+
 @pytest.mark.parametrize("count", [-1, 2**31, 10**30])
 def test_impossible_counts_are_no_counts(count):
     reading = read(chat({"content": "a"}, **usage(count, count)), {"choices": [], **usage(count, count)})
@@ -95,6 +101,10 @@ class TestTokens:
         assert read(*events).tokens == (None, None)
         apart = [chat({"content": "x"}, **usage(9, 1)), chat({"content": "y"}, index=1, **usage(9, 1))]
         assert read(*apart).tokens == (None, None)
+
+    def test_a_choice_without_an_index_is_the_first_one(self):
+        events = [chat({"content": "x"}, index=None, **usage(9, 1)), chat({"content": "y"}, index=0, **usage(9, 3))]
+        assert read(*events).tokens == (1, 2)
 
     def test_token_ids_count_also_where_the_text_is_held_back(self):
         events = [{"choices": [{"index": 0, "text": text, "token_ids": ids}]} for text, ids in (("a", [1]), ("", [2]), ("bc", [3, 4]))]
@@ -124,6 +134,27 @@ class TestErrors:
     def test_named_events_need_no_json(self):
         reading = read("engine died", names={0: "error"})
         assert (reading.error, reading.malformed, reading.kinds) == ("engine died", None, ("error",))
+
+    def test_named_events_need_no_error_in_their_json(self):
+        reading = read(chat({"content": "a"}), {"message": "engine died"}, names={1: "error"})
+        assert (reading.error, reading.kinds) == ("engine died", ("text", "error"))
+
+    @pytest.mark.parametrize("first", ["engine died", {"error": "engine died"}])
+    @pytest.mark.parametrize("second", ["nobody answers", {"error": "nobody answers"}])
+    def test_the_first_error_is_told(self, first, second):
+        assert read(first, second, names={0: "error", 1: "error"}).error == "engine died"
+
+    def test_the_first_event_that_is_not_valid_is_told(self):
+        assert read("{", "[1]").malformed == read("{").malformed
+
+    def test_an_error_may_be_long_and_no_utf8(self):
+        interpreter = Interpreter(StreamQuirks())
+        interpreter.feed(split_events(b"event: error\ndata: \xff" + b"x" * 70_000 + b"\n\n"))
+        assert interpreter.reading().error == "\ufffd" + "x" * 65_535
+
+    def test_an_object_of_that_name_with_choices_is_none(self):
+        reading = read(chat({"content": "a"}, object="error"))
+        assert (reading.error, reading.text) == (None, "a")
 
     def test_a_null_error_is_none(self):
         assert read(chat({"content": "a"}, error=None)).error is None
@@ -158,6 +189,45 @@ def test_tool_calls_are_counted_once_each():
     assert (reading.tool_calls, reading.kinds) == (2, ("tool",) * 3)
 
 
+def test_tool_calls_without_an_index_are_told_apart_by_id():
+    def calls(*found):
+        return read(*(chat({"tool_calls": [{**fields, "function": {"name": "f"}}]}) for fields in found)).tool_calls
+
+    assert calls({"id": "a"}, {"id": "b"}, {"id": "a"}) == 2
+    assert calls({"index": 0}, {}, {}) == 1
+    assert calls({"index": 1}, {"index": 1, "id": "a"}, {"index": 1, "id": "b"}) == 1
+
+
+def test_a_tool_call_without_a_function_is_no_output():
+    assert read(chat({"tool_calls": [{"index": 0, "id": "a"}]})).kinds == ("role",)
+
+
+PIECE = {"index": 0, "delta": {"content": "a"}}
+"""What nearly every event of a stream holds; it is taken without a further look."""
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ({"choices": [PIECE]}, {}),
+        ({"choices": [PIECE, {"index": 1, "token_ids": [5, 6]}]}, {"tokens": (None, 2)}),
+        ({"choices": [PIECE], **usage(9, 1)}, {"usage_input": 9, "usage_output": 1}),
+        ({"choices": [PIECE], "error": {"message": "no"}}, {"error": "no", "kinds": ("text", "error"), "text": "a"}),
+        ({"choices": [{**PIECE, "index": 1}]}, {"text": "a"}),
+        ({"choices": [{**PIECE, "finish_reason": "stop"}]}, {"finish_reason": "stop"}),
+        ({"choices": [{**PIECE, "token_ids": [5]}]}, {"tokens": (None, 1)}),
+        ({"choices": [{**PIECE, "text": "b"}]}, {"text": "ab"}),
+        ({"choices": [{"text": "b"}]}, {"text": "ab"}),
+        ({"choices": [{"index": 0, "delta": {"content": "a", "reasoning": "hm"}}]}, {"thinking": "hm"}),
+        ({"choices": [{"index": 0, "delta": {"content": "a", "tool_calls": [{"function": {"name": "f"}}]}}]}, {"tool_calls": 1}),
+    ],
+)
+def test_an_event_that_is_more_than_a_piece_of_text_is_looked_at(event, expected):
+    reading = read({"choices": [PIECE]}, event)
+    usual = Reading(kinds=("text", "text"), tokens=(None, None), text="aa")
+    assert reading == replace(usual, **expected)
+
+
 def test_fields_of_thinking_are_the_engines_own():
     event = chat({"thought": "hm", "reasoning": "no"})
     assert read(event, quirks=StreamQuirks(reasoning_fields=("thought",))).thinking == "hm"
@@ -189,6 +259,10 @@ def test_bytes_that_are_no_utf8_become_replacement_characters():
 )
 def test_whether_the_limit_ended_the_answer(reason, output, reliable, reached):
     assert limit_reached(reason, output=output, asked=8, reliable=reliable) is reached
+
+
+def test_an_answer_without_a_limit_was_ended_by_none():
+    assert limit_reached("stop", output=8, asked=None, reliable=False) is False
 
 
 TEXT = st.none() | st.text(max_size=3)
@@ -283,3 +357,18 @@ def test_events_too_large_to_be_looked_at(data, text):
     reading = interpreter.reading()
     assert reading.kinds == ("text", "error")
     assert reading.malformed.startswith(text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"choices":[{"text":"b"}' + b",{}" * 4095 + b"]}",
+        b'{"choices":[{"text":"b"}],"object":"' + b"x" * (LARGEST_EVENT_BYTES - 38) + b'"}',
+    ],
+)
+def test_events_as_large_as_may_be(data):
+    assert len(data) <= LARGEST_EVENT_BYTES
+    interpreter = Interpreter(StreamQuirks())
+    interpreter.feed([Event(b'{"choices":[{"text":"a"}]}', 1, 1), Event(data, 2, 1)])
+    reading = interpreter.reading()
+    assert (reading.text, reading.malformed) == ("ab", None)
