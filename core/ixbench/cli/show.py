@@ -81,10 +81,11 @@ def _answers(run: RunReader, result: PointResult) -> tuple[JudgedAnswer, ...]:
 def _json(run: RunReader, point: str, launch: object) -> str:
     import json
 
+    from ixbench.store.encode import read_document
     from ixbench.store.folder import POINTS
     from ixbench.store.point import RESULT
 
-    content = json.loads((run.path / POINTS / point / RESULT).read_bytes())
+    content = json.loads(read_document(run.path / POINTS / point / RESULT))
     return json.dumps({"point": content, "launch": launch}, indent=2)
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ixbench.model.errors import InputError
 from ixbench.model.secrets import redact_argv, redact_table
-from ixbench.store.encode import to_json, write_atomic
+from ixbench.store.encode import UNDECODABLE, read_document, to_json, write_atomic
 from ixbench.store.folder import LAUNCH, iso_utc
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class LaunchRecord:
 def _starts(path: Path) -> list[dict[str, Any]]:
     """Return the starts that an earlier launch.json tells of; a file that is none tells of nothing."""
     try:
-        found = msgspec.json.decode(path.read_bytes())["starts"]
-    except (OSError, msgspec.MsgspecError, KeyError, TypeError):
+        found = msgspec.json.decode(read_document(path))["starts"]
+    except (OSError, InputError, *UNDECODABLE, KeyError, TypeError):
         return []
     return [start for start in found if isinstance(start, dict)] if isinstance(found, list) else []

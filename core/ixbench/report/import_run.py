@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.importer import RefusedRow
@@ -28,7 +30,6 @@ from ixbench.store.header import RunHeader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from ixbench.host.contracts.importer import ImportContext
     from ixbench.host.host import Host
@@ -173,7 +174,7 @@ def _read_all(paths: Sequence[Path], host: Host, context: ImportContext) -> _Rea
     faults: list[Fault] = []
     seen: set[Path] = set()
     for path in paths:
-        resolved = path.resolve()
+        resolved = Path(os.path.realpath(path))
         if resolved in seen:
             faults.append(Fault(where=str(path), problem="is given twice", advice="name each file once"))
             continue
@@ -225,7 +226,7 @@ class _Read:
 
     def take(self, path: Path, host: Host, context: ImportContext, folder: Path | None = None) -> None:
         """Read a file, unless it was read before."""
-        resolved = path.resolve()
+        resolved = Path(os.path.realpath(path))
         if resolved in self.taken:
             return
         result = read_foreign(path, host, context, folder=folder)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.importer import ImportContext
@@ -20,7 +22,6 @@ from ixbench.store.launches import read_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-    from pathlib import Path
 
     from ixbench.host.host import Host
     from ixbench.report.import_run import Imported
@@ -50,11 +51,12 @@ def load_runs(
     seen: set[Path] = set()
     read_too: set[Path] = set()
     for given, path in ((outer, path) for outer in paths for path in (inner or run_folders)(outer)):
-        if path.resolve() in seen:
+        resolved = Path(os.path.realpath(path))  # unlike resolve, it does not break on links that lead round in a circle
+        if resolved in seen:
             faults.append(_twice(path))
             continue
-        seen.add(path.resolve())
-        if path.resolve() in read_too:
+        seen.add(resolved)
+        if resolved in read_too:
             continue
         try:
             if is_run_folder(path):

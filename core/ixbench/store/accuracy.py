@@ -42,8 +42,9 @@ class AnswerWriter:
         self._folder = folder
         self._redactor = redactor
         with refusals(folder):
-            (folder / ACCURACY).unlink(missing_ok=True)
-            self._file: FileIO = (folder / ANSWERS).open("wb", buffering=0)
+            for name in (ACCURACY, ANSWERS):
+                (folder / name).unlink(missing_ok=True)
+            self._file: FileIO = (folder / ANSWERS).open("xb", buffering=0)
 
     def __enter__(self) -> Self:
         """Return the writer."""

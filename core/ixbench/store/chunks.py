@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ixbench.model.counts import counted
 from ixbench.model.record import CHUNK_KINDS, Chunks
+from ixbench.model.regular_file import open_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ class MappedFile:
         self._view = memoryview(b"")
         self._read = 0
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self._view = memoryview(self._map)
         except (FileNotFoundError, ValueError):  # an empty file cannot be mapped

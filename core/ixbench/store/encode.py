@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ixbench.model.errors import Fault, InputError, IxbenchError
+from ixbench.model.regular_file import open_regular
 from ixbench.model.secrets import redact_argv
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def read_document(path: Path) -> bytes:
     :raises OSError: if it cannot be read.
     :raises InputError: if it is larger than any of ours.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         content = file.read(LARGEST_DOCUMENT_BYTES + 1)
     if len(content) > LARGEST_DOCUMENT_BYTES:
         raise InputError(Fault(where=str(path), problem=f"is larger than {LARGEST_DOCUMENT_BYTES >> 20} MiB, which no run writes"))
@@ -95,7 +96,8 @@ def write_atomic(path: Path, content: bytes) -> None:
     """
     part = path.with_name(path.name + ".part")
     with refusals(path):
-        with part.open("wb") as file:
+        part.unlink(missing_ok=True)  # never written through: it may be a link that somebody else put there
+        with part.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -61,8 +61,15 @@ class RunReader:
 
     @property
     def reports(self) -> Path:
-        """Where reports of this run go unless the user says otherwise."""
-        return self.path / REPORTS
+        """Where reports of this run go unless the user says otherwise.
+
+        :raises InputError: if that is a link, which may lead anywhere.
+        """
+        folder = self.path / REPORTS
+        if folder.is_symlink():
+            problem = "is a link, and the reports of a run are written into its own folder"
+            raise InputError(Fault(where=str(folder), problem=problem, advice="give the folder with ixbench report --out"))
+        return folder
 
     def header(self) -> RunHeader:
         """Return the content of run.json; the errors are those of `read_header`."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.model.errors import InputError
 from ixbench.model.user_cache import user_cache
+from ixbench.store.encode import read_document
 from ixbench.store.folder import LAUNCH, LAUNCHES, POINTS
 from ixbench.store.header import HEADER
 from ixbench.store.point import RESULT
@@ -88,13 +89,13 @@ def _stamp(folder: Path, kind: str) -> bytes | None:
     root = os.fsencode(folder)
     digest = hashlib.sha256(f"{kind}\0".encode())
     try:
-        digest.update(hashlib.sha256((folder / HEADER).read_bytes()).digest())
+        digest.update(hashlib.sha256(read_document(folder / HEADER)).digest())
         for name, state in (*_states(root, os.fsencode(HEADER)), *_inner(root, POINTS, RESULT), *_inner(root, LAUNCHES, LAUNCH)):
             if now_ns - max(state.st_mtime_ns, state.st_ctime_ns) < _SETTLED_NS:
                 return None
             numbers = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
             digest.update(name + b"\0" + repr(numbers).encode() + b"\0")
-    except OSError:
+    except (OSError, InputError):
         return None
     return digest.digest()
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typing
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeVar
 
 import msgspec
 
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.record import RequestRecord
+from ixbench.model.regular_file import open_regular
 from ixbench.model.sample import Sample
 from ixbench.model.schedule import PhaseName
 from ixbench.store.chunks import CHUNK_BYTES, MappedFile, unpack
@@ -67,7 +68,10 @@ def read_records(path: Path, chunks_path: Path, *, sealed: bool) -> tuple[Reques
     :param sealed: whether every line must be whole; else a torn end is left out.
     :raises InputError: if a line is broken that must not be.
     """
-    content = MappedFile(chunks_path)
+    try:
+        content = MappedFile(chunks_path)
+    except OSError as error:
+        raise InputError(Fault(where=str(chunks_path), problem=f"cannot be read: {error.strerror or error}")) from error
 
     def decode(line: bytes) -> RequestRecord:
         values = msgspec.structs.asdict(msgspec.json.decode(line, type=_Line))
@@ -96,13 +100,23 @@ LONGEST_LINE_BYTES = 1 << 20
 _ADVICE = "the folder was changed or cut after the run; measure the point again"
 
 
+def _opened(path: Path, *, sealed: bool) -> BinaryIO | None:
+    try:
+        return open_regular(path)
+    except FileNotFoundError as error:
+        if sealed:
+            raise InputError(Fault(where=str(path), problem="is missing, although its point is sealed", advice=_ADVICE)) from error
+        return None
+    except OSError as error:
+        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+
+
 def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool, marks: tuple[bytes, ...] | None = None) -> Iterator[T]:
     """Yield what the lines hold; with marks, of the lines that hold one of them."""
-    if not path.exists():
-        if sealed:
-            raise InputError(Fault(where=str(path), problem="is missing, although its point is sealed", advice=_ADVICE))
+    opened = _opened(path, sealed=sealed)
+    if opened is None:
         return
-    with path.open("rb") as file:
+    with opened as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE_BYTES), b""), start=1):
             if len(line) == LONGEST_LINE_BYTES:
                 problem = f"the line is longer than {LONGEST_LINE_BYTES >> 10} KiB, which no run writes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from ixbench.model.errors import Fault, InputError
@@ -24,12 +25,15 @@ class FolderLock:
         """
         path = folder / LOCK
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         except OSError as error:
-            raise InputError(Fault(where=str(folder), problem=f"cannot be written: {error.strerror}")) from error
+            raise InputError(Fault(where=str(folder), problem=f"cannot be written: {LOCK}: {error.strerror}")) from error
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            os.close(self._descriptor)
+            raise InputError(Fault(where=str(path), problem="is no regular file", advice="remove it"))
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             holder = os.pread(self._descriptor, 32, 0).decode(errors="replace").strip()
             os.close(self._descriptor)
             who = f"process {holder}" if holder.isdigit() else "another process"
@@ -40,6 +44,10 @@ class FolderLock:
                     advice="wait for it to end, or start a run of its own without --resume",
                 )
             ) from error
+        except OSError as error:
+            os.close(self._descriptor)
+            advice = "give another --results, on a file system with locks"
+            raise InputError(Fault(where=str(path), problem=f"cannot be locked: {error.strerror or error}", advice=advice)) from error
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 

@@ -101,9 +101,9 @@ class PointWriter:
         self._chunks_end = 0
         self._flushed_s = time.monotonic()
         with refusals(folder):
-            if folder.is_symlink():
-                folder.unlink()
-            elif folder.exists():
+            if folder.is_symlink() or not folder.is_dir():
+                folder.unlink(missing_ok=True)
+            else:
                 shutil.rmtree(folder)
             folder.mkdir(parents=True)
             sync_folder(folder.parent)
@@ -245,6 +245,8 @@ def read_point_replicas(folder: Path) -> tuple[Replica, ...]:
         lines = read_document(path).splitlines()
     except FileNotFoundError:
         return ()
+    except OSError as error:
+        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
     try:
         return tuple(msgspec.json.decode(line, type=Replica) for line in lines)
     except UNDECODABLE as error:

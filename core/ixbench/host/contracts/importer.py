@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import stat
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from ixbench.model.errors import Fault, InputError
+from ixbench.model.regular_file import NOT_REGULAR, open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,11 +32,14 @@ class ForeignFile:
     def __init__(self, path: Path) -> None:
         """Take a file that exists.
 
-        :raises OSError: if it cannot be looked at.
+        :raises OSError: if it cannot be looked at, or is no regular file.
         """
         self._path = path
         self.name = path.name
-        self.size = path.stat().st_size
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
+        self.size = state.st_size
 
     @cached_property
     def head(self) -> bytes:
@@ -52,7 +58,7 @@ class ForeignFile:
 
     def open(self) -> BinaryIO:
         """Open the file for reading, to go through it in pieces; the caller closes it."""
-        return self._path.open("rb")
+        return open_regular(self._path)
 
     def read(self, most_bytes: int) -> bytes:
         """Return the whole content.
