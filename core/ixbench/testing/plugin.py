@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from ixbench.host.host import Host
@@ -39,6 +39,14 @@ def ixbench_host() -> Callable[..., Host]:
     from ixbench.host.host import Host
 
     return lambda **plugins: Host.of(plugins)
+
+
+@pytest.fixture
+def ixbench_plugin() -> Callable[[str], Mapping[str, tuple[str, ...]]]:
+    """Return a function that tells what an installed plugin gives, names by kind, and fails with what is wrong with it."""
+    from ixbench.testing.kit.installed import gives
+
+    return gives
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import pytest
 
 from ixbench.api.hooks import hookimpl
 from ixbench.report.load import load_run
+from ixbench.testing.kit.installed import gives
 from ixbench.testing.kit.sealed import elsewhere, pure, sealed
 
 
@@ -47,6 +48,27 @@ def test_a_host_has_the_plugins_given_and_no_others(ixbench_host):
     host = ixbench_host(mine=SimpleNamespace(ixbench_reporters=ixbench_reporters))
     (info,) = host.plugins()
     assert (info.source.plugin, info.hooks, host.failures) == ("mine", ("ixbench_reporters",), ())
+
+
+def test_an_installed_plugin_tells_what_it_gives(ixbench_plugin):
+    assert ixbench_plugin("vllm")["engines"] == ("vllm",)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "sentence"),
+    [
+        ({}, "no plugin 'mine' is installed: pyproject.toml needs the line `mine = \"MODULE\"` under [project.entry-points.ixbench]"),
+        ({"ixbench_reporter": lambda: None}, "plugin mine (inline): ixbench_reporter: ixbench has no such hook; did you mean"),
+        ({"ixbench_reporters": lambda: None}, "plugin mine (inline): ixbench_reporters: returned None; return a list of reporters"),
+        ({"ixbench_api": 99}, "plugin mine (inline): written for plugin interface 99"),
+    ],
+)
+def test_a_plugin_that_ixbench_cannot_use_fails_its_tests(ixbench_host, plugin, sentence):
+    marked = {name: hookimpl(found) if callable(found) else found for name, found in plugin.items()}
+    host = ixbench_host(**({"mine": SimpleNamespace(**marked)} if marked else {}))
+    with pytest.raises(pytest.fail.Exception) as failed:
+        gives("mine", host)
+    assert str(failed.value).startswith(sentence)
 
 
 @pytest.mark.parametrize("evidence", ["measured", "simulated"])

@@ -89,7 +89,11 @@ def test_every_test_of_a_suite_can_fail(kind):
     [
         ("pass", "TestMine has no adapter: the class needs a line `adapter = ...` with an instance of yours"),
         ("adapter = Good", "TestMine: adapter is the class Good; give an instance: `adapter = Good()`"),
-        ("adapter = Good(); options = ({'flag': 1},)", "TestMine: an entry of `options`, or a recipe, is refused: flag: "),
+        ("adapter = Good(); options = ({}, {'flag': 1})", "TestMine: entry 1 of `options` is refused: flag: "),
+        (
+            "adapter = type('Cook', (Good,), {'recipes': lambda self: {'wide': {'at': {'4': {'flag': 1}}}}})()",
+            "TestMine: recipe 'wide' at concurrency 4 is refused: flag: ",
+        ),
     ],
 )
 def test_a_suite_without_what_it_needs_says_so_in_one_sentence(tmp_path, body, sentence):

@@ -26,7 +26,7 @@ from ixbench.model.launch import LaunchPlan
 from ixbench.model.prompt import Message
 from ixbench.model.signature import Signature
 from ixbench.plan.show import launch_plan_json
-from ixbench.testing.deployments import recipe_deployments, sample_deployment
+from ixbench.testing.deployments import recipe_deployment, recipe_deployments, sample_deployment
 from ixbench.testing.kit.another_process import assert_same
 from ixbench.testing.kit.contract import assert_finding, assert_given, assert_strict, assert_taken, refusals
 from ixbench.testing.kit.pages import UNKNOWN_LINES, page_of
@@ -86,8 +86,7 @@ class AdapterSuite:
             try:
                 found = self.deployments()
             except ValidationError as error:
-                name = type(self).__name__
-                raise pytest.Collector.CollectError(f"{name}: an entry of `options`, or a recipe, is refused: {refusals(error)}") from None
+                raise pytest.Collector.CollectError(f"{type(self).__name__}: {self._refused()} is refused: {refusals(error)}") from None
             metafunc.parametrize("deployment", list(found.values()), ids=list(found))
 
     def test_the_host_takes_it(self) -> None:
@@ -308,6 +307,21 @@ class AdapterSuite:
                 if signature.trigger == "log":
                     found = compiled(f"signature {signature.id}", signature.pattern).search(line)
                     assert found is None, f"signature {signature.id} matches a line of a plain start: {line}"
+
+    def _refused(self) -> str:
+        """Return which of the deployments to try is the first that cannot be made."""
+        for number, options in enumerate(self.options):
+            try:
+                sample_deployment(self.adapter, options, **self.fields)
+            except ValidationError:
+                return f"entry {number} of `options`"
+        for name, table in self.adapter.recipes().items():
+            for published in table.get("at") or {"8": {}}:
+                try:
+                    recipe_deployment(self.adapter, name, concurrency=int(published))
+                except ValidationError:
+                    return f"recipe {name!r} at concurrency {published}"
+        return "a deployment to try"
 
     def _with_secrets(self, monkeypatch: pytest.MonkeyPatch) -> Deployment[Any]:
         """Return the first deployment with a secret wherever one may stand."""
