@@ -75,6 +75,7 @@ def test_the_example_is_a_test_module(monkeypatch):
     (source,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     made = {}
     exec(compile(source, "docs/plugin-kit.md", "exec"), made)
+    made["test_the_installed_plugin_gives_it"](lambda name: {"reporters": (name,)})
     suite = made["TestTurbo"]()
     suite.test_the_host_takes_it()
     suite.test_unknown_options_are_refused()
