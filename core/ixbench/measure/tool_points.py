@@ -19,7 +19,7 @@ from ixbench.measure.steady import steady_window
 from ixbench.measure.tool_words import REASONS
 from ixbench.measure.tools import TOOLS
 from ixbench.model.counts import counted
-from ixbench.model.record import UNKNOWN_TOKENS
+from ixbench.model.record import CONTENT_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -180,7 +180,7 @@ def _differ(one: object, other: object, theirs: ToolPoint, own: ToolPoint, name:
 def _throughput(tool: str, tokens: Sequence[float | None], measurement: Measurement, facts: _Facts) -> tuple[float | None, str]:
     """Return the headline rate and its unit."""
     output = _output(tokens)
-    everything = None if output is None else _plus(output, _output([record.usage_input for record in measurement.successes]))
+    everything = _plus(output, _output([record.usage_input for record in measurement.successes]))
     gpus = measurement.gpus
     if tool in {"ixbench", "inferencex_fixed", "inferencex_agentx"}:
         seconds = {"ixbench": facts.span_s, "inferencex_fixed": facts.wall_s, "inferencex_agentx": facts.closed_s}[tool]
@@ -224,8 +224,7 @@ def _nearest(values: Sequence[float | None], weights: Sequence[float | None]) ->
     reached = np.cumsum(weight)
     found: Statistics = {"mean": float(value @ weight / reached[-1])}
     for p in _PERCENTILES:
-        place = int(np.searchsorted(reached, reached[-1] * p / 100 * (1 - 1e-12)))
-        found[f"p{p}"] = float(value[min(place, len(value) - 1)])
+        found[f"p{p}"] = float(value[np.searchsorted(reached, reached[-1] * p / 100 * (1 - 1e-12))])
     return found
 
 
@@ -248,7 +247,7 @@ def _output(counts: Iterable[float | None]) -> float | None:
 
 def _output_so_far(record: RequestRecord) -> int:
     """Return the tokens of an answer that was cut short; a chunk that nobody counted is one."""
-    return sum(1 if chunk.tokens is None else chunk.tokens for chunk in record.chunks if chunk.kind in {"text", "think", "tool"})
+    return sum(1 if chunk.tokens is None else chunk.tokens for chunk in record.chunks if chunk.kind in CONTENT_KINDS)
 
 
 def _plus(one: float | None, other: float | None) -> float | None:
@@ -269,11 +268,11 @@ def _starts_without_output(record: RequestRecord) -> bool:
 
 def _first_tokens(successes: Sequence[RequestRecord], has_content: Sequence[bool]) -> list[int]:
     first = [
-        next(chunk.tokens for chunk in record.chunks if chunk.kind in {"text", "think", "tool"})
+        next(chunk.tokens for chunk in record.chunks if chunk.kind in CONTENT_KINDS)
         for record, content in zip(successes, has_content, strict=True)
         if content
     ]
-    return [count for count in first if count is not None and count != UNKNOWN_TOKENS]
+    return [count for count in first if count is not None]
 
 
 def _tokens_a_chunk(measurement: Measurement) -> float | None:
@@ -294,7 +293,9 @@ def _percent(flags: Iterable[bool]) -> str:
 def _seconds(value: float | None) -> str:
     if value is None:
         return "an unknown time"
-    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.4g} s"
+    # Rounded first, and written without an exponent then.
+    rounded = float(f"{value:.4g}") if value >= 1 else float(f"{1000 * value:.3g}")
+    return f"{rounded:g} {'s' if value >= 1 else 'ms'}"
 
 
 def _tokens(value: float | None) -> str:

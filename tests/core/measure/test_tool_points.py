@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ixbench.measure import tool_points
 from ixbench.measure.tool_points import QUANTITIES, STATISTICS, read_point
 from ixbench.measure.tool_words import REASONS, TOOL_RULES
 from ixbench.measure.tools import TOOLS, read_as
@@ -72,6 +73,10 @@ def test_a_point_of_equal_requests_has_the_numbers_of_the_request(worked):
         assert point.tpot["p50"] == (None if reading.get("tpot") is None else pytest.approx(reading["tpot"], abs=5e-6))
 
 
+def test_when_it_all_began_changes_nothing(worked):
+    assert read([answer(number, shift=50_000 + 800 * number) for number in range(40)]) == worked
+
+
 def test_headline_rates(worked):
     wall, span = 39 * 0.8 + 0.77, 39 * 0.8 + 0.76
     tokens, output = 40 * 1032, 40 * 32
@@ -99,6 +104,27 @@ def test_the_denominators_are_the_phase_the_closes_or_the_steady_part():
     assert "(65 s)" in found["aiperf"].reasons["throughput"]
 
 
+def test_a_request_that_begins_with_the_steady_part_belongs_to_it():
+    found = read([answer(number, shift=760 * number) for number in range(10)])
+    assert found["mlperf_endpoints"].throughput == pytest.approx(8 * 32 / (8 * 0.76))
+
+
+def test_equal_numbers_of_unlike_units_are_told_apart():
+    records = [answer(number, ROWS[:9], close_ns=(800 * number + 760) * MS, usage_input=0) for number in range(3)]
+    found = read(records, gpus=1)
+    assert found["vllm"].throughput == found["ixbench"].throughput == pytest.approx(96 / 2.36)
+    assert "throughput" in found["vllm"].reasons
+    assert "throughput" not in found["inferencex_fixed"].reasons
+
+
+def test_what_was_not_counted_has_no_rate():
+    unknown = read([answer(0), answer(1, usage_input=None)])
+    assert (unknown["ixbench"].throughput, unknown["vllm"].throughput) == (None, pytest.approx(64 / 1.57))
+    unknown = read([answer(0), answer(1, usage_output=None)])
+    assert (unknown["ixbench"].throughput, unknown["aiperf"].throughput) == (None, pytest.approx(64 / 1.57))
+    assert "hold an unknown number of tokens on average" in unknown["aiperf"].reasons["itl"]
+
+
 def test_speeds_of_users(worked):
     assert worked["ixbench"].speed == pytest.approx(31 / 0.56)
     assert worked["vllm"].speed == pytest.approx(worked["vllm"].throughput)
@@ -122,6 +148,7 @@ def test_guidellm_weighs_requests_by_tokens_and_interpolates_nothing():
     long = [(200, "text", 8), *((200 + 10 * step, "text", 8) for step in range(1, 10))]
     records = [answer(0, long, usage_output=80), answer(1), answer(2)]
     point = read(records)["guidellm"]
+    assert read(records[::-1])["guidellm"].tpot == point.tpot
     assert point.tpot["p50"] == pytest.approx(0.29 / 80), "80 of the 144 tokens"
     assert point.tpot["p90"] == pytest.approx(0.76 / 32)
     assert point.tpot["mean"] == pytest.approx((0.29 + 2 * 0.76) / 144)
@@ -130,9 +157,9 @@ def test_guidellm_weighs_requests_by_tokens_and_interpolates_nothing():
 
 
 def test_guidellm_counts_what_unfinished_requests_said():
-    stopped = answer(9, rows=[*ROWS[:4], (500, "text", None)], cancelled=True)
+    stopped = answer(9, rows=[*ROWS[:4], (400, "think", None), (500, "tool", None)], cancelled=True)
     records = [answer(number) for number in range(4)]
-    assert read([*records, stopped])["guidellm"].throughput == pytest.approx((4 * 32 + 13) / 7.97)
+    assert read([*records, stopped])["guidellm"].throughput == pytest.approx((4 * 32 + 14) / 7.97)
     assert "1 unfinished" in read([*records, stopped])["guidellm"].reasons["throughput"]
 
 
@@ -171,6 +198,50 @@ def test_reasons_speak_of_the_point(worked):
     assert "the concurrency (1)" in worked["vllm"].reasons["speed"]
 
 
+@pytest.mark.parametrize(
+    ("first", "share"),
+    [
+        ("role", "50 %"),
+        ("finish", "50 %"),
+        ("text", "0 %"),
+        ("think", "0 %"),
+        ("tool", "0 %"),
+        ("usage", "0 %"),
+        ("done", "0 %"),
+        ("error", "0 %"),
+    ],
+)
+def test_how_many_answers_begin_without_output(first, share):
+    rows = [(2, first, None), *ROWS[1:]]
+    begins = [answer(0, rows), answer(1, ROWS[1:]), answer(2, ROWS[1:]), answer(3, rows)]
+    assert f"{share} of the answers begin with one" in read(begins)["vllm"].reasons.get("ttft", "0 % of the answers begin with one")
+    assert tool_points._Facts.of(sample_measurement(begins)).values["role"] == share
+
+
+@pytest.mark.parametrize("kind", ["text", "think", "tool"])
+def test_tokens_of_the_first_chunk_with_output(kind):
+    rows = [ROWS[0], (150, kind, 6), *ROWS[1:]]
+    assert "(5 tokens on average)" in read([answer(0, rows), answer(1)])["mlperf_endpoints"].reasons["tpot"]
+
+
+def test_the_tail_is_a_median():
+    found = read([answer(number, close_ns=(800 * number + 760 + tail) * MS) for number, tail in enumerate((20, 10, 39))])
+    assert ", 20 ms (median) after the last output" in found["sglang"].reasons["e2el"]
+
+
+def test_answers_without_output_end_in_no_tail():
+    found = read([answer(0, [(5, "role", None), (762, "finish", None)])])
+    assert "an unknown time (median) after the last output" in found["sglang"].reasons["e2el"]
+    assert tool_points._Facts.of(sample_measurement([])).values["role"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0, "0 ms"), (0.0123, "12.3 ms"), (0.9996, "1000 ms"), (1.0, "1 s"), (65.432, "65.43 s"), (12_344.0, "12340 s")]
+)
+def test_times_stand_without_exponents(seconds, text):
+    assert tool_points._seconds(seconds) == text
+
+
 def test_what_a_server_does_not_count_is_told():
     rows = [(ms, kind, None) for ms, kind, _ in ROWS]
     found = read([answer(number, rows) for number in range(3)])
@@ -182,6 +253,7 @@ def test_without_gpus_the_whole_system_is_told():
     found = read([answer(number) for number in range(3)], gpus=None, load=Load(rate=1.0))
     assert found["ixbench"].throughput_unit == found["inferencex_fixed"].throughput_unit == "tok/s, input and output"
     assert "the whole system" in found["inferencex_fixed"].reasons["throughput"]
+    assert found["ixbench"].throughput == pytest.approx(3 * 1032 / 2.36)
     assert found["vllm"].speed is None
     assert "none in an open loop" in found["vllm"].reasons["speed"]
 
