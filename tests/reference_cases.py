@@ -38,10 +38,11 @@ from ixbench.measure.point import accounting, axis_of, measure, token_sums
 from ixbench.measure.request import request_times
 from ixbench.measure.tools import read_as
 from ixbench.model.point import Load
+from ixbench.model.precision import precision_of
 from ixbench.model.record import Chunks, RequestRecord
 from ixbench_plugins.hardware import HARDWARE
 from ixbench_plugins.importers.detect import schema_of
-from ixbench_plugins.importers.names import engine_of, precision_of, sku_of
+from ixbench_plugins.importers.names import engine_of, sku_of
 from ixbench_plugins.importers.units import seconds_of, speeds_of
 from ixbench_plugins.metrics import METRICS
 
