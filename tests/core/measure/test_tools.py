@@ -105,6 +105,31 @@ def test_a_local_tokenizer_comes_second_or_first(record):
     assert read_as("ixbench", both)["tpot"] == pytest.approx(0.56 / 31)
 
 
+def test_what_tools_call_the_gaps(record):
+    assert read_as("ixbench", record)["icl"] == read_as("aiperf", record)["icl"] == [0.08] * 7
+    assert read_as("inferencex_fixed", record)["itl"] == read_as("vllm", record)["itl"] != [0.08] * 7
+
+
+def test_tokens_of_an_answer_of_which_nothing_is_known(record):
+    rows = [(ms, kind, None if ms == 280 else tokens) for ms, kind, tokens in ROWS]
+    partly = replace(record, chunks=chunks_of(rows), usage_output=None, output_asked=None)
+    counts = {tool: rules.times(partly).tokens for tool, rules in TOOLS.items()}
+    assert counts == dict.fromkeys(TOOLS) | {"vllm": 1, "inferencex_fixed": 1, "guidellm": 8}
+    empty = replace(partly, chunks=chunks_of(ROWS[:1]))
+    assert {tool: rules.times(empty).tokens for tool, rules in TOOLS.items()} == counts | {"guidellm": 0}
+    assert read_as("guidellm", replace(record, usage_output=0))["tpot"] is None
+
+
+def test_only_the_first_chunk_is_left_out_by_mlperf(record):
+    rows = [(ms, kind, 6 if ms == 200 else 2 if ms == 760 else tokens) for ms, kind, tokens in ROWS]
+    assert read_as("mlperf_endpoints", replace(record, chunks=chunks_of(rows)))["tpot"] == pytest.approx(0.56 / 26)
+
+
+def test_thinking_is_output_for_sglang(record):
+    rows = [(ms, "think" if ms == 200 else kind, tokens) for ms, kind, tokens in ROWS]
+    assert read_as("sglang", replace(record, chunks=chunks_of(rows))) == read_as("sglang", record)
+
+
 def test_chunks_that_nobody_counted(record):
     rows = [(ms, kind, None) for ms, kind, _ in ROWS]
     uncounted = replace(record, chunks=chunks_of(rows))
