@@ -21,7 +21,8 @@ SHOWN_CHARACTERS = 500
 _BLOCK_BYTES = 2**20
 # Colours and cursor movements, and titles or links, which end with BEL or ESC \.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_BREAKS = re.compile(rb"\r\n|\r|\n")
+BREAKS = re.compile(rb"\r\n|\r|\n")
+"""What ends a line; progress bars end theirs with a carriage return."""
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ def clean_lines(log: bytes, unread: Unread | None = None) -> Iterator[str]:
     """
     unread = Unread() if unread is None else unread
     begin = 0
-    for found in _BREAKS.finditer(log):
+    for found in BREAKS.finditer(log):
         yield _clean(log, begin, found.start(), unread)
         begin = found.end()
     yield _clean(log, begin, len(log), unread)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ixbench.launch.log import LINE_BYTES, clean_lines
+from ixbench.launch.log import BREAKS, LINE_BYTES, clean_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PIECE_BYTES = 2**20
 """Read at most at once; an engine that writes more than this between two looks is read in several."""
-_BREAKS = re.compile(rb"\r\n|\r|\n")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,15 +38,6 @@ class LogTail:
         self._place += len(piece)
         return self._take(piece)
 
-    def read_all(self) -> list[tuple[int, str]]:
-        """Return everything that there is by now."""
-        found: list[tuple[int, str]] = []
-        place = -1
-        while place != self._place:
-            place = self._place
-            found += self.read()
-        return found
-
     def skip(self) -> None:
         """Go to the end: what stands there by now is not new any more, but counted."""
         place = -1
@@ -67,7 +56,7 @@ class LogTail:
         if self._after_return and piece.startswith(b"\n"):
             piece = piece[1:]
         self._after_return = piece.endswith(b"\r")
-        *ended, rest = _BREAKS.split(self._begun + piece)
+        *ended, rest = BREAKS.split(self._begun + piece)
         first = self.lines + 1
         self.lines += len(ended)
         # Of an endless line only so much is kept as is ever shown of one.

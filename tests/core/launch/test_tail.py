@@ -47,7 +47,7 @@ def test_what_was_skipped_is_counted(tmp_path):
     assert tail.lines == 300_000
     with path.open("ab") as file:
         file.write(b"new\n")
-    assert tail.read_all() == [(300_001, "new")]
+    assert tail.read() == [(300_001, "new")]
 
 
 def test_an_endless_line_is_not_kept(tmp_path):
