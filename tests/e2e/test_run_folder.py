@@ -56,7 +56,7 @@ SCRIPT = {"default": {"gap_s": 0.004}}
 
 RUN_KEYS = {
     *("format", "title", "started", "planned", "campaign_hash", "campaign", "report", "limits", "quotes", "sku", "machine", "versions"),
-    *("plugins", "metrics", "client", "resumed", "imported"),
+    *("plugins", "plugin_failures", "metrics", "client", "resumed", "imported"),
 }
 POINT_KEYS = {
     *("format", "id", "evidence", "origin", "identity", "verdict", "failure", "metrics", "accounting", "axis", "client", "provenance"),
@@ -122,6 +122,7 @@ def test_run_json(folder):
     assert run["campaign"]["workload"]["requests"] == REQUESTS
     assert [(quote["label"], quote["usd_per_gpu_hour"]) for quote in run["quotes"]] == [("Ours", 1.5), ("Rented", 3.0)]
     assert {"name": "scripted", "distribution": "scripted-engine", "version": "1.0"} in run["plugins"]
+    assert run["plugin_failures"] == []
     assert {"ixbench", "python"} <= set(run["versions"])
     notes = {note["name"]: note for note in run["metrics"]}
     assert set(notes) >= METRICS
