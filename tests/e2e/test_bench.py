@@ -76,6 +76,8 @@ def test_without_concurrency_it_stops_by_itself_and_without_gpus_figures_per_gpu
     assert {result["identity"]["model"] for result in found.values()} == {"one"}
     assert "not finished" not in done.out
     assert "up to 11 points to measure" in done.err
+    left = 11 - len(loads)
+    assert f"{left} larger load{'s' if left > 1 else ''} not measured: the last one failed, or gave hardly more" in done.err
 
 
 def test_a_duration_takes_the_place_of_a_number_of_requests(shell, server):

@@ -20,8 +20,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--concurrency", metavar="N,N", help="requests in flight, one point each (default: 1, 2, 4, ... until throughput stops growing)"
     )
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--requests", metavar="N", help="measured requests a point; warm-up comes on top")
-    length.add_argument("--duration", metavar="D", help="length of a point instead of a number of requests: 90s, 5m")
+    length.add_argument("--requests", metavar="N", help="measured requests a point, 30 at least to be valid; warm-up comes on top")
+    length.add_argument("--duration", metavar="D", help="length of a point instead of a number of requests: 90s, 5m, 30 (seconds)")
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="set a key of the workload, for instance input_tokens=2048"
     )

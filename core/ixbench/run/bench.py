@@ -112,7 +112,7 @@ def _workload(request: BenchRequest, reader: _Reader) -> dict[str, Any]:
     if request.requests is not None:
         workload["requests"] = reader.whole("--requests", request.requests)
     if request.duration is not None:
-        workload["duration"] = request.duration
+        workload["duration"] = parse_scalar(request.duration)
     return workload
 
 

@@ -151,6 +151,9 @@ def _measure_and_report(
         if work.until is not None:
             # Points that were not worth measuring were never promised.
             folder.write_header(replace(folder.header(), planned=folder.sealed()))
+            if not interrupted and (left := len(work.selected) - len(folder.sealed())):
+                why = "the last one failed, or gave hardly more output tokens a second"
+                sys.stderr.write(f"{counted(left, 'larger load')} not measured: {why}; --concurrency names loads\n")
         _report(campaign, host, folder)
     except KeyboardInterrupt:
         # Before the loop watches for it, or after: nothing is in flight.
@@ -276,11 +279,19 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
     view = load_run(folder.path)
     where = f"{campaign.where}: report.use"
     written = write_reports([view], campaign.report.use, host, folder.reports, where=where, columns=terminal_columns())
-    for text in written.shown:
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-    sys.stdout.flush()
     for failure in written.failures:
         sys.stderr.write(f"ixbench: {printable(str(failure))}\n")
+    try:
+        for text in written.shown:
+            sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in its buffer would fail once more at exit
+        raise IxbenchError(f"stdout takes nothing: {error.strerror or error}; the reports are in {folder.reports}") from error
+    if written.refused:
+        raise IxbenchError(written.refused)
 
 
 def _say_where(folder: RunFolder, resume_with: str | None) -> None:

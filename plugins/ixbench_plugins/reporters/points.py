@@ -14,7 +14,7 @@ from ixbench_plugins.reporters.words import SIMULATED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ixbench.api.report import PointResult, RunView
+    from ixbench.api.report import Failure, PointResult, RunView
 
 AXIS_PARTS = {"median": "p50"}
 """Axes whose name is not the name of the part."""
@@ -27,6 +27,8 @@ INTERVALS_NOTE = (
     "sessions anew (bootstrap), E2EL by order statistics; a dash means that there are too few answers. They know nothing of what another "
     "run would have changed: [run] repeats does."
 )
+LONGEST_SEEN = 200
+"""Characters of a line of a log that stand in a sentence; all of it stands in point.json."""
 THIN_NOTE = "* fewer than 10 answers lie beyond this percentile: it may move a lot from run to run."
 
 
@@ -108,13 +110,24 @@ class PointRow:
         cause = point.failure.cause if point.failure else None
         found = [f"{reason.code}: {reason.text}" for reason in point.verdict.reasons if reason.text != cause]
         if point.failure is not None:
-            fix = f" {point.failure.fix}" if point.failure.fix else ""
-            found.insert(0, f"{point.failure.code}: {point.failure.cause}{fix}")
+            found.insert(0, f"{point.failure.code}: {_told(point.failure)}")
         return found
 
     def sentences(self) -> list[str]:
         """Return the reasons with the point's name before each."""
         return [f"{self.point.id}: {reason}" for reason in self.reasons()]
+
+
+def _told(failure: Failure) -> str:
+    """Return a failure as sentences, with the last line of what shows it: the one that matched, or how a log or a traceback ends."""
+    parts = [failure.cause]
+    if failure.fix or failure.evidence:
+        parts = [failure.cause if failure.cause.endswith((".", ":", "!", "?")) else f"{failure.cause}."]
+    parts += [failure.fix] if failure.fix else []
+    if failure.evidence:
+        line = " ".join(failure.evidence[-1].split())
+        parts.append(f"Seen: {line if len(line) <= LONGEST_SEEN else f'{line[: LONGEST_SEEN - 3]}...'}")
+    return " ".join(parts)
 
 
 def successes(point: PointResult) -> str:

@@ -217,7 +217,11 @@ class TestCalibration:
             ({"usage_input": None, "usage_asked": False}, "the server reports no token counts"),
             (
                 {"usage_input": None, "failure": "http_status", "error_text": "status 503: loading"},
-                "does not answer a request of one output token: http_status: status 503: loading",
+                "does not answer a request of one output token, sent to learn how it counts: http_status: status 503: loading",
+            ),
+            (
+                {"usage_input": None, "failure": "http_status", "http_status": 400, "error_text": "status 400: too long"},
+                "refuses a request of one output token, sent to learn how it counts: http_status: status 400: too long",
             ),
         ],
     )

@@ -73,6 +73,7 @@ def test_every_flag_finds_its_place():
 
 
 def test_another_workload_has_no_lengths_of_its_own():
+    assert table(duration="90")["workload"]["duration"] == 90, "a number is one of seconds, as in a file"
     assert table(workload="prompts", settings=("file=mine.jsonl",), duration="90s")["workload"] == {
         "use": "prompts",
         "file": "mine.jsonl",

@@ -136,8 +136,10 @@ class _Prober:
                     else "its answer had begun but did not end; see whether it heeds max_tokens and ends its streams"
                 )
             )
+        what = "refuses" if exchange.http_status is not None and exchange.http_status >= 400 else "does not answer"  # noqa: PLR2004
         raise CalibrationError(
-            f"the server does not answer a request of one output token: {exchange.failure}: {exchange.error_text}{advice}"
+            f"the server {what} a request of one output token, sent to learn how it counts: "
+            f"{exchange.failure}: {exchange.error_text}{advice}"
         )
 
 
