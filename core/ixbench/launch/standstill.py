@@ -115,7 +115,7 @@ class Standstill:
         unanswered = asked_s >= _ANSWER_SHARE * limit_s
         if not unanswered and not (motion.flat and motion.tells_steps):
             return None
-        if silent_s < limit_s or motion.still_s() < limit_s:
+        if motion.still_s() < limit_s:
             return None
         flat = "its counters stand still although requests run" if motion.flat else ""
         asked = "a completion of one token is not answered" if unanswered else ""

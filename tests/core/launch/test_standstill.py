@@ -182,6 +182,46 @@ async def test_it_is_asked_after_ten_seconds_and_must_stay_unanswered_for_half_o
         assert await look.at(70.0) is not None
 
 
+async def test_a_page_that_stands_still_without_telling_steps_is_not_enough(looking):
+    """Nothing looked for a minute, so that no question was under way."""
+    async with looking(Page(metrics=PLAIN)) as look:
+        await look.at(3.0)
+        assert await look.at(60.0) is None
+        assert await look.at(89.9) is None
+        assert (await look.at(90.0)).what == f"{FLAT}, and {UNANSWERED}"
+
+
+async def test_the_time_of_a_step_is_for_pages_that_show_that_something_runs(looking):
+    for totals in (None, {"generation_tokens": 7.0, "running": 0.0}):
+        async with looking(Page(totals=totals)) as look:
+            await look.at(3.0)
+            await look.at(4.0)
+            assert look.standstill._limit_s() == 60.0
+
+
+async def test_an_answer_is_waited_for_as_long_as_the_limit(looking):
+    limits = []
+
+    async def completes(limit_s):
+        limits.append(limit_s)
+        return True
+
+    for limit_s in (None, 20.0):
+        async with looking(None, limit_s=limit_s) as look:
+            look.standstill.vitals = SimpleNamespace(completes=completes)
+            await look.at(11.0)
+    assert limits == [60.0, 20.0]
+
+
+async def test_a_question_that_was_answered_counts_no_more(looking):
+    async with looking(None) as look:
+        await look.at(10.0)
+        await look.at(20.0)
+        await look.answer()
+        assert await look.at(80.0) is None
+        assert len(look.questions) == 1
+
+
 async def test_an_answer_is_a_sign_of_life(looking):
     async with looking(None) as look:
         await look.at(10.0)
@@ -276,6 +316,20 @@ async def test_a_build_has_its_own_limit_until_something_moves(looking):
         for second in (7.0, 15.9):
             assert await look.at(second, since=4.0) is None
         assert (await look.at(16.0, since=4.0)).limit_s == 12.0, "it was built before this silence"
+
+
+async def test_a_page_that_takes_its_time_is_waited_for_within_the_limit(looking, monkeypatch):
+    monkeypatch.setattr(standstill, "_TICK_S", 0.01)
+    async with looking(page := Page()) as look:
+        read = page.read
+
+        async def late():
+            await anyio.sleep(0.2)
+            return await read()
+
+        page.read = late
+        await look.at(3.0)
+        assert look.standstill.motion.counted
 
 
 async def test_a_page_that_does_not_come_is_not_waited_for_beyond_the_limit(looking, monkeypatch):
