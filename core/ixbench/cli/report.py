@@ -64,11 +64,11 @@ def _run(arguments: argparse.Namespace) -> int:
         print(text.rstrip("\n"))
     for file in written.files:
         print(f"wrote {printable(str(file))}", file=sys.stderr)
-    for failure in written.failures:
+    for failure in (*written.failures, *([written.refused] if written.refused else [])):
         print(f"ixbench: {printable(str(failure))}", file=sys.stderr)
     if arguments.open and written.files:
         open_file(written.files)
-    return 1 if written.failures else 0
+    return 1 if written.failures or written.refused else 0
 
 
 def _load(arguments: argparse.Namespace, host: Host, names: Sequence[str]) -> tuple[RunView, ...]:

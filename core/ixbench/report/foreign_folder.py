@@ -19,7 +19,7 @@ def files_in(folder: Path) -> tuple[Path, ...]:
 
     :raises InputError: if the folder cannot be read, is a run folder itself, or holds too many files.
     """
-    if (folder / HEADER).is_file():
+    if os.path.isfile(folder / HEADER):  # noqa: PTH113 - is_file breaks where nobody may look, and walking says so below
         advice = f"ixbench report {folder} reads it as it is"
         raise InputError(Fault(where=str(folder), problem="is a run folder", allowed="result files of other tools", advice=advice))
     found: list[Path] = []

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ixbench.campaign.validate import check
 from ixbench.host.source import describe
-from ixbench.model.errors import Fault, InputError
+from ixbench.model.errors import Fault, InputError, IxbenchError
 from ixbench.model.run import Artifact
 from ixbench.report.choose import ChosenReporter, choose_reporters
 from ixbench.store.encode import write_atomic
 from ixbench.store.names import is_plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from ixbench.campaign.keypath import KeyPath
@@ -36,6 +36,8 @@ class WrittenReports:
     """Texts for the terminal."""
     failures: tuple[str, ...] = ()
     """One sentence for each reporter that gave nothing, or not all."""
+    refused: str = ""
+    """Why the disk took no more files, one sentence; empty where it took all. What is meant for the terminal is there all the same."""
 
 
 def write_reports(
@@ -64,12 +66,14 @@ def write_reports(
         raise InputError(
             Fault(where=str(out), problem=f"cannot be made a folder: {error.strerror}", advice="give another --out")
         ) from error
-    files: dict[str, Path] = {}
+    files: list[Path] = []
+    taken: set[str] = set()
+    refused = ""
     shown: list[str] = []
     failures: dict[str, None] = {}
     for item, item_options in prepared:
         try:
-            artifacts = [(artifact, _bytes_of(_checked(artifact, files))) for artifact in item.reporter.render(runs, item_options)]
+            artifacts = [(artifact, _bytes_of(_checked(artifact, taken))) for artifact in item.reporter.render(runs, item_options)]
         except InputError as error:
             failures |= dict.fromkeys(map(str, error.faults))
             continue
@@ -77,11 +81,17 @@ def write_reports(
             failures[f"{item.source}: reporter {item.reporter.name}: {describe(error)}"] = None
             continue
         for artifact, content in artifacts:
-            files[artifact.name] = out / artifact.name
-            write_atomic(files[artifact.name], content)
+            taken.add(artifact.name)
             if artifact.show:
                 shown.append(content.decode(errors="replace"))
-    return WrittenReports(files=tuple(files.values()), shown=tuple(shown), failures=tuple(failures))
+            if refused:
+                continue
+            try:
+                write_atomic(out / artifact.name, content)
+                files.append(out / artifact.name)
+            except IxbenchError as error:
+                refused = str(error)
+    return WrittenReports(files=tuple(files), shown=tuple(shown), failures=tuple(failures), refused=refused)
 
 
 def terminal_columns() -> int | None:
@@ -114,7 +124,7 @@ def _checked_options(chosen: Sequence[ChosenReporter], options: Mapping[str, Map
     return made
 
 
-def _checked(artifact: object, taken: Mapping[str, object]) -> Artifact:
+def _checked(artifact: object, taken: Collection[str]) -> Artifact:
     if not isinstance(artifact, Artifact):
         raise TypeError(f"render gave {type(artifact).__name__}, which is no Artifact")
     if not is_plain_name(artifact.name):

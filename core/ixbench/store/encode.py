@@ -115,6 +115,15 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses inside the block, where `path` is read, into wrong input."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(Fault(where=str(error.filename or path), problem=f"cannot be read: {error.strerror or error}")) from error
+
+
+@contextmanager
 def refusals(path: Path) -> Iterator[None]:
     """Turn what the operating system refuses inside the block into one sentence about `path`."""
     try:

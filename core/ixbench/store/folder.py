@@ -8,7 +8,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Self
 
 from ixbench.model.errors import Fault, InputError, IxbenchError
-from ixbench.store.encode import hide_named, refusals, sync_folder, to_json, write_atomic
+from ixbench.store.encode import hide_named, readable, refusals, sync_folder, to_json, write_atomic
 from ixbench.store.header import HEADER, RunHeader, read_header
 from ixbench.store.lock import FolderLock
 from ixbench.store.names import is_plain_name, plain_name
@@ -48,10 +48,12 @@ class RunReader:
     def __init__(self, path: Path) -> None:
         """Take a folder that holds a run.json.
 
-        :raises InputError: if it is none.
+        :raises InputError: if it is none, or may not be looked into.
         """
         self.path = path
-        if not (path / HEADER).is_file():
+        with readable(path):
+            found = (path / HEADER).is_file()
+        if not found:
             raise InputError(Fault(where=str(path), problem=f"is no run folder: it has no {HEADER}", advice=_inner_runs(path)))
 
     @property
@@ -76,9 +78,13 @@ class RunReader:
         return read_header(self.path)
 
     def sealed(self) -> tuple[str, ...]:
-        """Return the ids of the finished points: in plan order, then those that the plan does not name, by name."""
+        """Return the ids of the finished points: in plan order, then those that the plan does not name, by name.
+
+        :raises InputError: if the points may not be looked into, or run.json cannot be read.
+        """
         points = self.path / POINTS
-        found = {item.name for item in points.iterdir() if is_plain_name(item.name) and is_sealed(item)} if points.is_dir() else set()
+        with readable(points):
+            found = {item.name for item in points.iterdir() if is_plain_name(item.name) and is_sealed(item)} if points.is_dir() else set()
         planned = [name for name in self.header().planned if name in found]
         return (*planned, *sorted(found.difference(planned)))
 
@@ -261,14 +267,16 @@ def iso_utc(moment: datetime) -> str:
 def find_newest(results_dir: Path, campaign_hash: str) -> Path | None:
     """Return the newest run folder of a campaign, or None; folders that cannot be read as runs are passed over.
 
-    :raises InputError: if the results folder is no folder.
+    :raises InputError: if the results folder is no folder, or may not be looked into.
     """
-    if not results_dir.exists():
-        return None
-    if not results_dir.is_dir():
-        raise InputError(Fault(where=str(results_dir), problem="is a file", allowed="a folder", advice="give another --results"))
+    with readable(results_dir):
+        if not results_dir.exists():
+            return None
+        if not results_dir.is_dir():
+            raise InputError(Fault(where=str(results_dir), problem="is a file", allowed="a folder", advice="give another --results"))
+        paths = tuple(results_dir.iterdir())
     found: list[tuple[str, int, str, Path]] = []
-    for path in results_dir.iterdir():
+    for path in paths:
         try:
             header = read_header(path)
         except IxbenchError:

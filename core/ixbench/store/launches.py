@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ixbench.model.errors import Fault, InputError
-from ixbench.store.encode import UNDECODABLE, read_document
+from ixbench.store.encode import UNDECODABLE, read_document, readable
 from ixbench.store.folder import LAUNCH, LAUNCHES
 from ixbench.store.names import is_plain_name
 
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 def read_launch(run: RunReader, launch_id: str) -> dict[str, Any] | None:
     """Return what launch.json of a launch holds, or None where the run has none.
 
-    :raises InputError: if the file is broken.
+    :raises InputError: if the file is broken, or cannot be read.
     """
     path = run.path / LAUNCHES / launch_id / LAUNCH
-    if not is_plain_name(launch_id) or not path.is_file():
-        return None
     try:
-        content = msgspec.json.decode(read_document(path))
-    except OSError as error:
-        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+        with readable(path):
+            if not is_plain_name(launch_id) or not path.is_file():
+                return None
+            content = msgspec.json.decode(read_document(path))
     except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"is no launch.json: {error}")) from error
     if not isinstance(content, dict):
