@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -34,6 +35,7 @@ from ixbench.testing.kit.plain import plain
 from ixbench.testing.kit.sealed import pure
 from ixbench.testing.kit.stand_in import never_ready, refused_url
 from ixbench.testing.kit.startup import PLAIN_START
+from ixbench.testing.kit.watched import watched
 from ixbench.testing.running import server_process
 
 if TYPE_CHECKING:
@@ -96,6 +98,19 @@ class AdapterSuite:
     def test_unknown_options_are_refused(self) -> None:
         """A misspelt key is a fault and never silently ignored."""
         assert_strict(self.adapter.Options)
+
+    def test_every_option_is_read(self) -> None:
+        """What a user may set does something: `validate`, `plan`, `help_command` or `simulate` reads it, with some entry of `options`."""
+        read: set[str] = set()
+        readers = (lambda given: tuple(self.adapter.validate(given)), self.adapter.plan, self.adapter.help_command, self.adapter.simulate)
+        for deployment in self.deployments().values():
+            options, seen = watched(deployment.options)
+            for reader in readers:
+                with suppress(InputError):
+                    reader(replace(deployment, options=options))
+            read |= seen
+        unread = sorted(set(self.adapter.Options.model_fields) - read) if self.deployments() else []
+        assert not unread, f"nothing reads {', '.join(unread)}: drop it, use it, or give `options` with which it is used"
 
     def test_the_plan_is_pure(self, deployment: Deployment[Any]) -> None:
         """`plan` reads neither files nor network nor clock nor environment, and gives equal plans for equal deployments."""

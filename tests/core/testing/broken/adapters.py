@@ -7,6 +7,7 @@ import random
 import subprocess
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -45,6 +46,11 @@ class Good(EngineAdapter[Options]):
     summary = "a good engine"
     Options = Options
 
+    def validate(self, deployment):
+        """Find nothing where there are flags."""
+        if not deployment.options.flags:
+            yield Finding(level="note", code="plain", text="the server runs without flags")
+
     def argv(self, deployment):
         """Return the command."""
         return ("serve", deployment.model.id or "m", "--port", "{port:http}", *deployment.options.flags)
@@ -60,6 +66,32 @@ class Good(EngineAdapter[Options]):
 class TestGood(AdapterSuite):
     breaks = ()
     adapter = Good()
+
+
+class Vain(Good):
+    """Takes an option that nothing reads."""
+
+    class Options(Options):
+        """One option more."""
+
+        batch: int = 7
+
+
+class TestVain(AdapterSuite):
+    breaks = ("test_every_option_is_read",)
+    adapter = Vain()
+
+
+class Dumping(Vain):
+    """Reads all options at once."""
+
+    def plan(self, deployment):
+        return super().plan(replace(deployment, args=deployment.options.model_dump()))
+
+
+class TestDumping(AdapterSuite):
+    breaks = ()
+    adapter = Dumping()
 
 
 class StandIn(Good):

@@ -131,7 +131,7 @@ class TestTakesAnySize(GpuServerSuite):
 
 class TestSharesMemoryOutToOthers(GpuServerSuite):
     breaks = ("test_an_offload_is_not_shared_out_to_ranks_that_args_make",)
-    adapter = type("Generous", (Good,), {"offload": lambda *_: []})()
+    adapter = type("Generous", (Good,), {"offload": lambda _, deployment, *rest: [deployment.options.kv_offload, *rest][:0]})()
 
 
 class TestLetsUsersWait(GpuServerSuite):
