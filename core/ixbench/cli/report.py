@@ -37,6 +37,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from ixbench.host.load import load_host
+    from ixbench.host.specs import Specs
     from ixbench.model.printable import printable
     from ixbench.report.choose import choose_reporters
     from ixbench.report.load import is_run_folder, run_folders
@@ -53,7 +54,8 @@ def _run(arguments: argparse.Namespace) -> int:
         print("ixbench: every row was refused, so there is nothing to report", file=sys.stderr)
         return EXIT_NOTHING
     names = names or views[0].report.use
-    overrides = read_overrides(arguments.set, [item.reporter.name for item in choose_reporters(names, host)])
+    used = [item.reporter.name for item in choose_reporters(names, host)]
+    overrides = read_overrides(arguments.set, used, installed=host.names(Specs.ixbench_reporters))
     views = tuple(replace(view, report=overrides.apply(view.report, host)) for view in views)
     if arguments.recompute:
         views = _recomputed(views, folders, host)

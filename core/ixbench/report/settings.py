@@ -62,9 +62,11 @@ def apply_overrides(settings: ReportSettings, sets: Sequence[str], host: Host) -
     return read_overrides(sets, ()).apply(settings, host)
 
 
-def read_overrides(sets: Sequence[str], reporters: Collection[str]) -> Overrides:
+def read_overrides(sets: Sequence[str], reporters: Collection[str], *, installed: Collection[str] = ()) -> Overrides:
     """Return what `--set` says; the values of [report] are checked by `apply`, a reporter's options by the reporter.
 
+    :param reporters: those in use.
+    :param installed: all that there are.
     :raises InputError: for every text that has no such form or names neither a key nor a reporter.
     """
     report: dict[str, Any] = {}
@@ -80,6 +82,10 @@ def read_overrides(sets: Sequence[str], reporters: Collection[str]) -> Overrides
             report[keys[0]] = _as_list(keys[0], value) if keys[0] in LISTS else value
         elif keys[0] in reporters and len(keys) == 2:  # noqa: PLR2004 - a reporter and its key
             options.setdefault(keys[0], {})[keys[1]] = value
+        elif keys[0] in installed:
+            used = ", ".join(sorted(reporters)) or "none"
+            problem = f"reporter {keys[0]!r} is not in use, but {used}"
+            faults.append(Fault(where=f"--set {'.'.join(keys)}", problem=problem, advice=f"add --use {keys[0]}"))
         else:
             key = ".".join(keys)
             hint = did_you_mean(key, KEYS)

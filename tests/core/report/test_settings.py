@@ -94,6 +94,12 @@ def test_an_unknown_key_is_one_sentence(text, said):
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_a_reporter_that_is_not_in_use_is_told_how_to_use_it():
+    with pytest.raises(InputError) as caught:
+        read_overrides(["page.theme=dark"], ["console"], installed=["console", "page"])
+    assert str(caught.value) == "--set page.theme: reporter 'page' is not in use, but console; add --use page"
+
+
 def test_all_faults_are_told_at_once():
     with pytest.raises(InputError) as caught:
         read_overrides(["rung=30", "nothing", "scopes=all"], [])
