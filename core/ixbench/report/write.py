@@ -126,7 +126,7 @@ def _checked_options(chosen: Sequence[ChosenReporter], options: Mapping[str, Map
 
 def _checked(artifact: object, taken: Collection[str]) -> Artifact:
     if not isinstance(artifact, Artifact):
-        raise TypeError(f"render gave {type(artifact).__name__}, which is no Artifact")
+        raise TypeError(f"render gave {type(artifact).__name__}, which is no Artifact; it gives [Artifact(name=..., content=...)]")
     if not is_plain_name(artifact.name):
         raise ValueError(f"render gave the file name {artifact.name!r}, which is no plain name")
     if artifact.name in taken:

@@ -148,7 +148,7 @@ def test_a_corpus_without_a_trace_that_fits_is_refused():
 def test_what_is_advised_where_no_built_in_trace_fits_a_laptop_helps(seed):
     with pytest.raises(InputError) as caught:
         WORKLOAD.schedule(options(preset="quick", seed=seed), Load(concurrency=1), key="k")
-    (scale,) = re.findall(r"fits into 32768 tokens .*; scale the token counts down: workload.scale = ([\d.]+)$", str(caught.value))
+    (scale,) = re.findall(r"fits into 32768 tokens .*; scale the token counts down: workload.scale = ([\d.]+) \(bench: ", str(caught.value))
     found = WORKLOAD.schedule(options(preset="quick", seed=seed, scale=float(scale)), Load(concurrency=16), key="k")
     sessions = found.phases[0].sessions()
     assert len({sessions.draw(lane).id.split(":")[0] for lane in range(16)}) == 16

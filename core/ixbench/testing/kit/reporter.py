@@ -123,7 +123,9 @@ class ReporterSuite:
                 assert not found.links, f"{name}: a name became a link that runs code: {found.links}"
             if not name.endswith(".json"):
                 control = _CONTROLS.search(text)
-                assert control is None, f"{name}: a name brought the control character {control[0]!r}" if control else ""
+                assert control is None, (
+                    f"{name}: a name brought the control character {control[0]!r}; replace what str.isprintable refuses" if control else ""
+                )
             self._is_well_formed(name, text)
 
     def test_no_link_runs_code(self, given: Mapping[str, Any]) -> None:
@@ -162,7 +164,7 @@ class ReporterSuite:
         made = pure("render()", lambda: _files(self.reporter.render(runs, options)), files=files)
         for artifact in made:
             if not isinstance(artifact, Artifact):
-                pytest.fail(f"render() gave {artifact!r}, which is no Artifact")
+                pytest.fail(f"render() gave a {type(artifact).__name__}, which is no Artifact; give [Artifact(name=..., content=...)]")
             assert isinstance(artifact.content, str | bytes), f"the content of {artifact.name} is neither text nor bytes"
         return made
 

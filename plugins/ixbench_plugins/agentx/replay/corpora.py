@@ -153,7 +153,9 @@ class Sampler:
         return Fault(
             where=f"workload agentx: traces {self._traces.source}",
             problem=f"no trace fits into {self._max_context} tokens of context, the shortest needs {needed[shortest]}",
-            advice=f"scale the token counts down: workload.scale = {smaller[0]:g}" if smaller else "raise workload.max_context",
+            advice=f"scale the token counts down: workload.scale = {smaller[0]:g} (bench: --set scale=...)"
+            if smaller
+            else "raise workload.max_context",
         )
 
     def _plan(self, index: int, scale: float | None = None) -> TracePlan:
