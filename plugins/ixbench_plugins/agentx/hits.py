@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench_plugins.agentx.trace import TurnKey
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Iterable
 
     from ixbench_plugins.agentx.trace import BlockIds, Request, Stream, Tree
 
@@ -69,15 +69,6 @@ def theoretical_hits(tree: Tree) -> dict[TurnKey, Hits]:
     """Return the hits of every turn if all of the tree is sent as recorded, to an infinite cache that is empty at first."""
     cache = InfiniteCache()
     return {key: cache.send(request.block_ids) for key, request in turns_in_order(tree)}
-
-
-def play_hits(tree: Tree, played: Container[TurnKey]) -> dict[TurnKey, Hits]:
-    """Return the hits of the turns of one play, which starts with an empty cache: its marker makes every block new to the server.
-
-    `played` are the turns that were sent in it, primers and warm-up requests included.
-    """
-    cache = InfiniteCache()
-    return {key: cache.send(request.block_ids) for key, request in turns_in_order(tree) if key in played}
 
 
 def total(hits: Iterable[Hits]) -> Hits:

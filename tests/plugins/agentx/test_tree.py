@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ixbench_plugins.agentx.crossing import cross_stream_predecessors
 from ixbench_plugins.agentx.delays import child_start, delay_s
-from ixbench_plugins.agentx.hits import InfiniteCache, play_hits, theoretical_hits, total, turns_in_order
+from ixbench_plugins.agentx.hits import InfiniteCache, theoretical_hits, total, turns_in_order
 from ixbench_plugins.agentx.stats import statistics, sum_statistics
 from ixbench_plugins.agentx.trace import Request, Stream, TurnKey
 from ixbench_plugins.agentx.tree import make_tree
@@ -204,12 +204,6 @@ def test_hits_are_leading_blocks_that_were_sent_before(weka):
     assert found == {("t", 0): (0, 3), ("t", 1): (2, 4), ("t::sa:a", 0): (2, 3), ("t::sa:a", 1): (0, 0), ("t", 2): (5, 5)}
     assert total(theoretical_hits(tree).values()).share == 9 / 15
     assert total([]).share is None
-
-
-def test_a_play_starts_with_nothing(weka):
-    tree = tree_of(weka, weka.request(0, 4), weka.request(10, 5), weka.request(20, 6))
-    played = {TurnKey("t", 1), TurnKey("t", 2)}
-    assert [(hits.blocks, hits.total) for hits in play_hits(tree, played).values()] == [(0, 5), (5, 6)]
 
 
 @settings(max_examples=200, deadline=None)
