@@ -10,10 +10,12 @@ import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from ixbench.campaign.read import read_campaign
 from ixbench.cli.main import all_commands, top_parser
 from ixbench.cli.parser import command_parser, parse
 from ixbench.host.load import load_host
@@ -190,6 +192,18 @@ def test_every_command_in_a_sentence_parses_but_for_what_it_leaves_out(words, co
     except InputError as error:
         problems = [fault.problem for fault in error.faults]
     assert [problem for problem in problems if not re.search("are required|expected", problem)] == []
+
+
+def test_every_value_that_a_command_sets_is_taken(commands):
+    examples = [shlex.split(example) for command in commands.values() for example in command.examples]
+    taken = 0
+    for words in [*examples, *(words for _, words in (*COMMANDS, *NAMED))]:
+        file = next((ROOT / word for word in words[2:] if word.endswith(".toml") and (ROOT / word).is_file()), None)
+        sets = [value for flag, value in pairwise(words) if flag == "--set"]
+        if file is not None and sets and words[1] in {"run", "plan", "check"}:
+            read_campaign(file, load_host(), overrides=sets)
+            taken += 1
+    assert taken >= 4
 
 
 def test_a_wrong_command_would_be_found(commands):

@@ -20,7 +20,7 @@ does not say, for instance settings of a neighbouring concurrency that were take
 
 EXAMPLES = (
     "ixbench check benchmarks.toml",
-    "ixbench check benchmarks.toml --set workload.duration=10m --set deployment.atom.concurrency=4",
+    "ixbench check benchmarks.toml --set workload.duration=20m --set deployment.atom.concurrency=4,16",
 )
 
 
