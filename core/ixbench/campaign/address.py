@@ -13,6 +13,8 @@ _SOCKET = "http+unix"
 _SOCKET_FORM = "http+unix:// and the absolute path of a Unix socket, such as http+unix:///run/engine.sock"
 _LONGEST_SOCKET_BYTES = 107
 """Of Linux, and more than others allow."""
+_ENDPOINTS = ("/chat/completions", "/completions", "/v1/models")
+"""What is copied together with a base URL; the longer ones first."""
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -33,6 +35,11 @@ def check_url(url: str) -> None:
         raise ValueProblemError(
             f"{shown!r} has a query or a fragment", allowed="a base URL", advice="name the variable of a key in api_key_env"
         )
+    path = parts.path.rstrip("/")
+    for endpoint in _ENDPOINTS:
+        if path.endswith(endpoint):
+            base = base_url(urlunsplit((parts.scheme, parts.netloc, path.removesuffix(endpoint), "", "")))
+            raise ValueProblemError(f"{shown!r} is one endpoint of a server", allowed=f"its base URL, {redact_url(base)}")
 
 
 def _check_socket(url: str, shown: str) -> None:

@@ -56,3 +56,23 @@ def test_a_path_that_no_socket_can_have():
 )
 def test_where_a_server_runs(url, local):
     assert is_local(url) is local
+
+
+@pytest.mark.parametrize(
+    ("url", "base"),
+    [
+        ("http://h:8000/v1/chat/completions", "http://h:8000"),
+        ("http://h:8000/v1/completions/", "http://h:8000"),
+        ("https://u:secret@h/openai/v1/models", "https://***@h/openai"),
+    ],
+)
+def test_one_endpoint_is_no_base_url(url, base):
+    with pytest.raises(ValueProblemError, match="is one endpoint of a server") as caught:
+        check_url(url)
+    assert caught.value.allowed == f"its base URL, {base}"
+    assert "secret" not in str(caught.value)
+
+
+def test_other_paths_are_base_urls():
+    for url in ("http://h/v1", "http://h/models", "http://h/deployments/a/"):
+        check_url(url)
