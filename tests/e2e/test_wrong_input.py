@@ -146,3 +146,40 @@ def test_a_plugin_that_cannot_be_loaded_stops_only_what_needs_it(make_shell, tmp
         one_sentence(shell.run("run", "campaign.toml"), "unknown engine 'bad'", "bad-engine 0.9", "nothing_of_the_kind")
         shell.write("campaign.toml", GOOD)
         assert json.loads(shell.run("plan", "campaign.toml", "--json").out)["points"][0]["id"] == "endpoint-c1"
+
+
+def test_names_that_are_no_utf_8_are_refused_before_anything_starts(shell):
+    """They cannot stand in the files of a run."""
+    for name in ("campaign.toml", "campaign\udcff.toml"):
+        shell.write(name, GOOD)
+    for words in (
+        ("run", "campaign\udcff.toml"),
+        ("run", "campaign.toml", "--results", "results\udcff"),
+        ("run", "campaign.toml", "--set", "title=a\udcff"),
+        ("plan", "campaign.toml", "--set", "title=a\udcff"),
+        ("run", "campaign.toml", "--attach", "http://a\udcff"),
+        ("bench", "http://a\udcff"),
+        ("bench", "http://127.0.0.1:9", "--model", "m\udcff"),
+        ("bench", "http://127.0.0.1:9", "--set", "input_tokens=\udcff"),
+    ):
+        done = shell.run(*words)
+        one_sentence(done, r"\xff", "not UTF-8")
+    assert not list(shell.folder.glob("results*"))
+
+
+def test_a_header_that_is_no_text_is_refused_and_not_repeated(shell):
+    done = shell.run("bench", "http://127.0.0.1:9", "--header", "X-Team: secret\udcff")
+    one_sentence(done, "--header: a header is not UTF-8")
+    done = shell.run("bench", "http://127.0.0.1:9", "--header", "X-Team: gehe\u00fcm")
+    one_sentence(done, "holds characters that no header may have")
+    assert "gehe" not in done.err
+
+
+@pytest.mark.parametrize("key", ["abcdef\r", "abc\ndef", "schl\u00fcssel", "abc\udcffdef"])
+def test_a_key_that_no_header_may_have_is_never_sent(shell, server, key):
+    before = server.log()
+    done = shell.run("bench", server.url, "--api-key-env", "MY_KEY", "--concurrency", "1", MY_KEY=key)
+    assert done.code == 3
+    assert "The variable MY_KEY holds characters that no header may have" in done.err
+    assert server.log() == before
+    assert key.strip() not in done.err

@@ -10,6 +10,7 @@ import tomli
 
 from ixbench.campaign.keypath import KeyPath, parse_path
 from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.printable import is_text, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,8 @@ def parse_override(text: str) -> tuple[tuple[str, ...], str | int | float | bool
 
 
 def _split(text: str) -> tuple[tuple[str, ...], str]:
+    if not is_text(text):
+        raise InputError(Fault(where="--set", problem=f"{printable(text)} is not UTF-8"))
     # Quoted keys may hold "=": the split is at the first one that leaves a key before it.
     for end in (index for index, character in enumerate(text[:_LONGEST_KEY]) if character == "="):
         try:
@@ -96,7 +99,12 @@ def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
 
 
 def attach(document: Document, url: str) -> Document:
-    """Return the document with the URL of a running server on every deployment."""
+    """Return the document with the URL of a running server on every deployment.
+
+    :raises InputError: if it is no text.
+    """
+    if not is_text(url):
+        raise InputError(Fault(where="--attach", problem=f"{printable(url)} is not UTF-8"))
     table = deepcopy(document.table)
     overridden = dict(document.overridden)
     for index, deployment in enumerate(_deployments(table)):

@@ -31,7 +31,7 @@ _TEXT_CHARACTERS = 200
 def request_headers(plan: LaunchPlan) -> dict[str, str]:
     """Return what every request to the engine carries: the planned headers, and the API key from its variable.
 
-    :raises EngineError: if that variable is not set.
+    :raises EngineError: if that variable is not set, or holds what no header may have.
     """
     headers = dict(plan.headers)
     if plan.api_key_env is not None:
@@ -42,6 +42,14 @@ def request_headers(plan: LaunchPlan) -> dict[str, str]:
                     code="no_api_key",
                     cause=f"The variable {plan.api_key_env}, which should hold the API key, is not set.",
                     fix=f"Set {plan.api_key_env}, or leave out api_key_env where the server needs no key.",
+                )
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise EngineError(
+                Failure(
+                    code="bad_api_key",
+                    cause=f"The variable {plan.api_key_env} holds characters that no header may have, such as a line break.",
+                    fix=f"Set {plan.api_key_env} to the API key alone; a file with Windows line ends leaves a carriage return behind it.",
                 )
             )
         headers["Authorization"] = f"Bearer {key}"

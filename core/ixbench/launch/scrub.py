@@ -14,7 +14,7 @@ _PIECE_BYTES = 2**20
 
 def scrub_log(path: Path, secrets: Iterable[str]) -> int:
     """Overwrite every occurrence of the secrets in the file with asterisks; return how many were found. A missing file has none."""
-    values = sorted((secret.encode() for secret in secrets if secret), key=len, reverse=True)
+    values = sorted((secret.encode(errors="surrogateescape") for secret in secrets if secret), key=len, reverse=True)
     if not values:
         return 0
     pattern = re.compile(b"|".join(re.escape(value) for value in values))

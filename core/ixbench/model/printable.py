@@ -25,6 +25,11 @@ def printable(text: str) -> str:
     return text.translate(_TABLE)
 
 
+def is_text(text: str) -> bool:
+    """Say whether a word of the command line, or the name of a file, is text that every file can hold: UTF-8, and no other bytes."""
+    return not any(ord(character) in _SURROGATES for character in text)
+
+
 def printable_lines(text: str) -> str:
     """Return the text as `printable` does, but with its lines kept."""
     return "\n".join(map(printable, text.split("\n")))

@@ -26,6 +26,8 @@ _COUNTED_TOKENS = frozenset(
     {"THRESHOLD", "BUDGET", "LIMIT", "COUNT", "RATIO", "INTERVAL", "SIZE", "LENGTH", "MODE", "TYPE", "ID", "IDS", "PER", "RATE"}
 )
 _NAMES_OF_NAMES = ("KEY_ENV", "TOKEN_ENV")
+_NO_UTF8 = "surrogateescape"
+"""How Python keeps bytes of a variable that are no UTF-8."""
 _HARMLESS = frozenset({"true", "false", "none", "null", "auto", "default", "enabled", "disabled"})
 
 # Of the scheme its last character: looking for where it begins would take the square of a text's length.
@@ -111,7 +113,9 @@ class Redactor:
         for value in values:
             text = value.strip()
             if len(text) >= SHORTEST_SECRET and text.lower() not in _HARMLESS:
-                forms |= {text, quote(text, safe=""), text.replace("\\", "\\\\").replace('"', '\\"')}
+                forms |= {text, quote(text, safe="", errors=_NO_UTF8), text.replace("\\", "\\\\").replace('"', '\\"')}
+                # What is no UTF-8 in a variable is not what it becomes where it is read as text.
+                forms.add(text.encode(errors=_NO_UTF8).decode(errors="replace"))
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(re.escape(form) for form in ordered)) if ordered else None
         self._values = frozenset(forms)
@@ -126,7 +130,7 @@ class Redactor:
         for url in urls:
             for user, password in _userinfo(url):
                 # A user without a password is a key, and HTTP sends both as base64.
-                values += [password or user, b64encode(f"{user}:{password}".encode()).decode()]
+                values += [password or user, b64encode(f"{user}:{password}".encode(errors=_NO_UTF8)).decode()]
         return cls(values)
 
     @classmethod

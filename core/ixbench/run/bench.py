@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ixbench.campaign.document import Document
 from ixbench.campaign.overrides import parse_scalar
 from ixbench.model.errors import Fault, InputError
+from ixbench.model.printable import is_text, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +86,17 @@ def bench_table(request: BenchRequest) -> dict[str, Any]:
     :raises InputError: for every value that cannot be read; what it means is judged where campaigns are.
     """
     reader = _Reader()
+    reader.texts(
+        ("URL", request.url),
+        ("--model", request.model),
+        ("--workload", request.workload),
+        ("--engine", request.engine),
+        ("--api-key-env", request.api_key_env),
+        *(("--set", text) for text in request.settings),
+    )
+    # Their values may be secrets, so that they are not repeated.
+    reader.texts(*(("--header", text) for text in request.headers), shown=False)
+    reader.refuse()
     table: dict[str, Any] = {
         "schema": 1,
         "title": f"bench {request.model or request.engine}",
@@ -151,6 +163,11 @@ class _Reader:
     def refuse(self) -> None:
         if self._faults:
             raise InputError(self._faults)
+
+    def texts(self, *given: tuple[str, str | None], shown: bool = True) -> None:
+        for flag, text in given:
+            if text is not None and not is_text(text):
+                self._faults.append(Fault(where=flag, problem=f"{printable(text) if shown else 'a header'} is not UTF-8"))
 
     def whole(self, flag: str, text: str) -> int:
         try:

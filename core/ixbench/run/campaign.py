@@ -14,9 +14,9 @@ import anyio
 from ixbench.host.notes import metric_notes, missing_notes
 from ixbench.launch.leftover import leftovers
 from ixbench.model.counts import counted
-from ixbench.model.errors import IxbenchError, first_error
+from ixbench.model.errors import Fault, InputError, IxbenchError, first_error
 from ixbench.model.events import RunFinished, RunStarted
-from ixbench.model.printable import printable
+from ixbench.model.printable import is_text, printable
 from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
 from ixbench.plan.show import plan_notes
@@ -72,6 +72,7 @@ def run_campaign(
     :param profile: id of the point during which the server's own profiler is to run.
     :raises InputError: if nothing can be run as asked; then nothing was written, unless the run is resumed.
     """
+    _check_names(campaign, results)
     selected = select_points(plan, only).points
     redactor = Redactor.of_plans([launch.plan for launch in plan.launches], os.environ)
     if simulate:
@@ -111,6 +112,13 @@ def exit_code(finished: Sequence[PointResult], selected: Sequence[str]) -> int:
         return EXIT_NOTHING_MEASURED
     missing = set(selected) - {result.id for result in finished}
     return EXIT_VALID if not missing and all(result.usable for result in finished) else EXIT_SOME_INVALID
+
+
+def _check_names(campaign: Campaign, results: Path) -> None:
+    """Refuse names that cannot stand in the files of a run."""
+    for name, advice in ((campaign.where, "rename the file"), (os.path.abspath(results), "give another --results")):  # noqa: PTH100 - links need not lead anywhere
+        if not is_text(name):
+            raise InputError(Fault(where=printable(name), problem="the name is not UTF-8, as the files of a run are", advice=advice))
 
 
 def _check(campaign: Campaign, plan: Plan, points: Sequence[Point], host: Host, *, simulate: bool) -> frozenset[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from ixbench.api.engine import EngineAdapter, Fault, Finding, InputError, LaunchPlan, OptionsModel
+from ixbench.api.engine import UNTOLD, EngineAdapter, Fault, Finding, Identity, InputError, LaunchPlan, OptionsModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,8 @@ def _check_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
             raise ValueError(f"{name!r} is set by ixbench itself; remove it")
         if counts[name.lower()] > 1:
             raise ValueError(f"{name!r} is there twice: case does not count in names of headers")
-        if not value.get_secret_value().isprintable():
+        text = value.get_secret_value()
+        if not (text.isascii() and text.isprintable()):
             raise ValueError(f"the value of {name!r} holds characters that no header may have, such as a line break")
     return headers
 
@@ -75,6 +76,7 @@ class EndpointAdapter(EngineAdapter[EndpointOptions]):
             engine=self.name,
             processes=(),
             served_model=options.served_name or deployment.model.id or None,
+            identity=Identity(spec_method=UNTOLD, kv_offload=UNTOLD),
             url=deployment.url,
             api=options.api,
             headers={name: value.get_secret_value() for name, value in options.headers.items()},

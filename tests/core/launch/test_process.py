@@ -57,6 +57,6 @@ def test_secrets_in_a_log_are_masked_in_place(tmp_path, monkeypatch):
     log = tmp_path / "engine.log"
     text = "key=hunter2 " * 40 + "\xff"
     log.write_text(text, encoding="latin-1")
-    assert scrub_log(log, ["hunter2", "absent", ""]) == 40
+    assert scrub_log(log, ["hunter2", "absent", "", "\udcfe"]) == 40
     assert log.read_text(encoding="latin-1") == text.replace("hunter2", "*" * 7)
     assert scrub_log(tmp_path / "absent", ["hunter2"]) == 0

@@ -169,3 +169,10 @@ def test_a_long_text_takes_its_length_and_not_the_square_of_it():
         text = part * 500_000 + "@ "
         assert len(redact_text(text)) > 500_000
     assert redact_text("a." * 500_000 + "http://ann:pw@host").endswith("http://***@host")
+
+
+def test_a_value_that_is_no_utf_8_is_hidden_in_every_form_that_it_takes():
+    redactor = Redactor.of_environment({"A_TOKEN": "ab\udcffcd", "B": "http://u:p\udcffwd@h"}, urls=["http://u:q\udcffwd@h"])
+    assert (
+        redactor.text("ab\udcffcd, ab\ufffdcd, ab%FFcd, p\udcffwd, p\ufffdwd, q\ufffdwd, dTpx/3dk") == "***, ***, ***, ***, ***, ***, ***"
+    )
