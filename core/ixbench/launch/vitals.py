@@ -140,7 +140,6 @@ class Motion:
         if silent_s < self._silent_s:
             self._outlive(self._still_s)
             self._before, self.flat, self.idle = None, False, False
-            self._alive_at = now - silent_s
         self._silent_s = silent_s
         self._still_s = self.still_s()
         return silent_s
