@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ixbench.campaign.document import Document
 from ixbench.campaign.overrides import parse_scalar
+from ixbench.host.specs import Specs
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.printable import is_text, printable
 
@@ -77,7 +78,10 @@ def bench_document(request: BenchRequest, host: Host) -> Document:
             Fault(where="--header", problem=f"engine {engine.name!r} takes no headers", allowed=f"--engine {' or '.join(able) or 'none'}")
         )
     keys = {("workload", key): f"--set {key}" for key in table["workload"] if any(text.startswith(f"{key}=") for text in request.settings)}
-    return Document(where=WHERE, table=table, overridden=_FLAGS | keys)
+    known = request.workload in host.names(Specs.ixbench_workloads)
+    fields = host.workload(request.workload).Options.model_fields if known else ()
+    # Where a key is missing, the flag is named that would have set it.
+    return Document(where=WHERE, table=table, overridden={("workload", key): f"--set {key}" for key in fields} | _FLAGS | keys)
 
 
 def bench_table(request: BenchRequest) -> dict[str, Any]:

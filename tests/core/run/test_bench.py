@@ -133,7 +133,7 @@ def test_a_wrong_value_is_one_sentence_that_names_its_flag(host, fields, sentenc
         ({"settings": ("input_tokens=0",)}, "--set input_tokens: found 0"),
         ({"settings": ("input_tokns=9",)}, "--set input_tokns: unknown key; did you mean 'input_tokens'?"),
         ({"settings": ("requests=5",), "duration": "9s"}, "--set: requests and duration are both given"),
-        ({"workload": "prompts"}, "--set: file: missing"),
+        ({"workload": "prompts"}, "--set file: missing"),
         ({"engine": "vllm", "headers": ("X: 1",)}, "--header: engine 'vllm' takes no headers; allowed: --engine endpoint"),
         ({"headers": ("Host: x",)}, "--header: 'Host' is set by ixbench itself"),
     ],
