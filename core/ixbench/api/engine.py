@@ -39,6 +39,7 @@ from ixbench.model.help_text import declared_flags
 from ixbench.model.launch import (
     KEEP_VARIABLE,
     LOOPBACK,
+    UNTOLD,
     Finding,
     Identity,
     LaunchPlan,
@@ -74,6 +75,7 @@ __all__ = [
     "LOOPBACK",
     "NOT_ASKED",
     "STEPS",
+    "UNTOLD",
     "ArgValue",
     "Ask",
     "CacheReset",

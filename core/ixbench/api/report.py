@@ -37,6 +37,7 @@ from ixbench.model.accuracy import NOT_GATED, AccuracyResult, accuracy_words
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.imported import ImportSource, import_source
+from ixbench.model.launch import UNTOLD
 from ixbench.model.precision import precision_of
 from ixbench.model.price import Quote, Sku, quotes_for
 from ixbench.model.result import (
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_GATED",
+    "UNTOLD",
     "Accounting",
     "AccuracyResult",
     "AreaDifference",

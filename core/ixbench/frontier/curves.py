@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ixbench.frontier.select import Curve, is_speculative
+from ixbench.model.launch import UNTOLD
 from ixbench.model.result import Evidence, Origin  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema of ladder.json
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ class CurveContent:
     engine: str
     precision: str | None
     spec_method: str | None
-    """Spec-decode methods of its points; an agentic curve may mix several."""
+    """Spec-decode methods of its points; an agentic curve may mix several. Null = none, "unknown" = nobody told."""
     kv_offload: str
+    """Mode of KV offload, "off" or "unknown"."""
     input_tokens: int | None
     """Asked mean input length of a fixed-sequence workload."""
     output_tokens: int | None
@@ -91,7 +93,8 @@ class LadderCurve:
     @property
     def spec_method(self) -> str | None:
         """Spec-decode methods of its points; an agentic curve may mix several."""
-        return ", ".join(sorted({point.result.identity.spec_method or "none" for point in self.members})) if self.speculative else None
+        methods = {point.result.identity.spec_method or "none" for point in self.members}
+        return ", ".join(sorted(methods)) if self.speculative or UNTOLD in methods else None
 
     @property
     def lengths(self) -> str | None:
@@ -175,7 +178,8 @@ def curves_of(points: Sequence[RatedPoint], *, tier: str | None) -> tuple[Ladder
 def curve_key(point: RatedPoint) -> str:
     """Return what a point shares with its curve. Deployment name, parallelism, load and matrix settings are not part of it."""
     identity = point.result.identity
-    spec = None if identity.agentic or not is_speculative(identity.spec_method) else identity.spec_method
+    method = identity.spec_method
+    spec = method if not identity.agentic and (is_speculative(method) or method == UNTOLD) else None
     parts = (
         identity.model,
         identity.hardware,

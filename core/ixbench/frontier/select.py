@@ -11,6 +11,7 @@ from ixbench.frontier.errors import FrontierError, checked_choice
 from ixbench.frontier.repeats import read_repeats
 from ixbench.frontier.rung import Knots, Read
 from ixbench.frontier.student import FEWEST, compare
+from ixbench.model.launch import UNTOLD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,8 @@ COMMUNITY = ("vllm", "sglang")
 """An engine belongs to the community scope if its name contains one of these."""
 PRIORITY = ((True, "fp4"), (True, "fp8"), (False, "fp4"), (False, "fp8"))
 """Buckets of the `priority` policy in order: (speculative, precision)."""
-NO_SPECULATION = frozenset({"", "none", "off"})
+NO_SPECULATION = frozenset({"", "none", "off", UNTOLD})
+"""Spec-decode methods that are none. What nobody told competes as none."""
 
 SelectStatus = Literal["exact", "interpolated", "meets_slo", "below_range", "unreachable", "no_points", "no_curve"]
 
@@ -124,7 +126,7 @@ class _Candidate:
 
 
 def is_speculative(method: str | None) -> bool:
-    """Say whether a spec-decode method is one; "none", "off" and nothing are not."""
+    """Say whether a spec-decode method is one; "none", "off", "unknown" and nothing are not."""
     return method is not None and method.strip().lower() not in NO_SPECULATION
 
 

@@ -15,6 +15,8 @@ KEEP_VARIABLE = "IXBENCH_KEEP_ENGINE"
 
 Scalar = str | int | float | bool | None
 
+UNTOLD = "unknown"
+"""How a server was started where nobody told: neither that it does something, nor that it does not."""
 LOOPBACK = "127.0.0.1"
 """Where every server that ixbench starts listens: nothing but this machine needs to reach it."""
 
@@ -81,9 +83,9 @@ class Identity:
     data_parallel: int | None = None
     expert_parallel: bool | None = None
     spec_method: str | None = None
-    """Speculative decoding method; None = off."""
+    """Speculative decoding method; None = off, `UNTOLD` = nobody can say."""
     kv_offload: str = "off"
-    """KV offload mode; a curve key."""
+    """KV offload mode, or "off", or `UNTOLD`; a curve key."""
     acceptance_length: float | None = None
     """Synthetic acceptance that the launch asks for: mean tokens a step, the target's own included; None = real acceptance."""
     precision: str | None = None

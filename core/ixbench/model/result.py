@@ -145,7 +145,9 @@ class PointIdentity:
     data_parallel: int | None = None
     expert_parallel: bool | None = None
     spec_method: str | None = None
+    """Method of speculative decoding; None = off, "unknown" = nobody told how the server was started."""
     kv_offload: str = "off"
+    """Mode of KV offload; "off" and "unknown" as of `spec_method`."""
     disaggregated: bool = False
     """Whether prefill and decode have GPUs of their own."""
     multinode: bool = False

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ixbench.api.report import Fault, ImportedFile, Importer, InputError, RefusedRow, counted
+from ixbench.api.report import UNTOLD, Fault, ImportedFile, Importer, InputError, RefusedRow, counted
 from ixbench_plugins.importers.agentic import read_agentic
 from ixbench_plugins.importers.detect import API, RAW, V1, V2, V3, schema_of
 from ixbench_plugins.importers.document import read_document, refuse_repeated
@@ -122,16 +122,24 @@ def _with_extras(row: Row) -> Row:
     extras = table(row.facts.get("ixbench"))
     if not extras:
         return row
-    model, started, offload = text(extras.get("model")), text(extras.get("started")), text(extras.get("kv_offload"))
+    model, started = text(extras.get("model")), text(extras.get("started"))
     return replace(
         row,
         model=model if model and model_key(model) == model_key(row.model) else row.model,
         requests=whole(extras.get("requests")) if row.requests is None else row.requests,
         ok=whole(extras.get("ok")) if row.ok is None else row.ok,
-        kv_offload=row.kv_offload if row.agentic or not offload else "off" if offload == "off" else "on",
+        spec_method=UNTOLD if text(extras.get("spec_method")) == UNTOLD else row.spec_method,
+        kv_offload=_offload(row, text(extras.get("kv_offload"))),
         date=row.date or date_of(started),
         started=row.started or started,
     )
+
+
+def _offload(row: Row, told: str) -> str:
+    """Return the mode of KV offload, of which the rows themselves tell less than what ixbench wrote beside their keys."""
+    if told == UNTOLD:
+        return UNTOLD
+    return row.kv_offload if row.agentic or not told else "off" if told == "off" else "on"
 
 
 def title_of(rows: Sequence[Row], context: ImportContext) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ixbench.api.report import (
+    UNTOLD,
     Accounting,
     Axis,
     EnergyReading,
@@ -215,10 +216,10 @@ def _traits(row: Row) -> tuple[str, ...]:
         slug(model_key(row.model)),
         row.hardware or "",
         slug(row.precision or ""),
-        "" if row.spec_method == "none" else slug(row.spec_method),
+        "" if row.spec_method in ("none", UNTOLD) else slug(row.spec_method),
         _topology(row),
         lengths,
-        "offload" if row.kv_offload != "off" else "",
+        "" if row.kv_offload in ("off", UNTOLD) else "offload",
     )
 
 

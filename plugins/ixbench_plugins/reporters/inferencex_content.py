@@ -72,7 +72,10 @@ class Own(BaseModel):
     workload: str
     preset: str | None
     corpus: str | None
+    spec_method: str | None
+    """Null = none, "unknown" = nobody told, of which `spec_decoding` says "none"."""
     kv_offload: str
+    """"off" = none, "unknown" = nobody told, of which `kv_offloading` says "none"."""
     requests: int | None
     """Null where the file of an imported point did not tell."""
     ok: int | None

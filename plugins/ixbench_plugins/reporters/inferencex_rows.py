@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.report import import_source
+from ixbench.api.report import UNTOLD, import_source
 from ixbench_plugins.importers.names import model_key
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def extras(run: RunView, point: PointResult) -> dict[str, Any]:
         "workload": identity.workload,
         "preset": identity.preset,
         "corpus": identity.corpus,
+        "spec_method": identity.spec_method,
         "kv_offload": identity.kv_offload,
         "requests": None if counts is None else counts.requests,
         "ok": None if counts is None else counts.ok,
@@ -126,7 +127,8 @@ def _head(run: RunView, point: PointResult, kept: Kept) -> dict[str, Any]:
         "infmax_model_prefix": facts.get("infmax_model_prefix") or model_key(identity.model),
         "framework": identity.engine,
         "precision": identity.precision or "",
-        "spec_decoding": identity.spec_method or "none",
+        # These rows have no word for what nobody told; what ixbench adds to them tells it.
+        "spec_decoding": "none" if identity.spec_method in (None, UNTOLD) else identity.spec_method,
         "disagg": identity.disaggregated,
         "recipe_fingerprint": facts.get("recipe_fingerprint", ""),
     }
@@ -228,7 +230,7 @@ def _agentic(run: RunView, point: PointResult, kept: Kept) -> dict[str, Any]:
         row |= _roles(point, kept)
     row |= _pool(point, kept)
     row |= {
-        "kv_offloading": facts.get("kv_offloading", "none" if identity.kv_offload == "off" else "dram"),
+        "kv_offloading": facts.get("kv_offloading", "none" if identity.kv_offload in ("off", UNTOLD) else "dram"),
         "kv_offload_backend": facts.get("kv_offload_backend") or _backend(point),
         "allocated_cpu_dram_gb": facts.get("allocated_cpu_dram_gb", 0),
         "num_requests_total": facts.get("num_requests_total", None if counts is None else counts.requests + counts.warmup),
@@ -256,7 +258,7 @@ def _request_accounting(counts: Accounting) -> dict[str, Any]:
 
 def _backend(point: PointResult) -> dict[str, Any] | None:
     mode = point.identity.kv_offload
-    return None if mode in ("off", "on") else {"name": mode, "version": None}
+    return None if mode in ("off", "on", UNTOLD) else {"name": mode, "version": None}
 
 
 def _request_metrics(point: PointResult, kept: Kept) -> dict[str, Any]:

@@ -148,6 +148,18 @@ def test_policy_is_heeded(point, run):
     assert row(build_ladder([run(points, policy="min_cost")]), 50.0).engine == "vllm"
 
 
+def test_a_curve_of_which_nobody_told_is_not_speculative_and_does_not_say_that_it_is_not(point, run):
+    untold = {"spec_method": "unknown", "kv_offload": "unknown"}
+    points = [
+        point("endpoint-c1", 50.0, 9000.0, engine="endpoint", **untold),
+        point("atom-c1", 50.0, 6000.0, engine="atom", spec_method="mtp"),
+    ]
+    ladder = build_ladder([run(points, policy="priority")])
+    assert row(ladder, 50.0).engine == "atom"
+    told = next(curve for curve in ladder.curves if curve.engine == "endpoint").content()
+    assert (told.spec_method, told.kv_offload) == ("unknown", "unknown")
+
+
 def test_scope_hides_curves_but_not_the_peak(point, run):
     points = [point("atom-c1", 50.0, 9000.0, engine="atom", ttft_s={"p50": 0.1}), point("vllm-c1", 50.0, 6000.0)]
     ladder = build_ladder([run(points, scope="community")])
@@ -264,6 +276,8 @@ def test_what_is_left_out_is_counted_once(point, run):
         {"engine": "atom"},
         {"precision": "fp8"},
         {"spec_method": "mtp"},
+        {"spec_method": "unknown"},
+        {"kv_offload": "unknown"},
         {"kv_offload": "simple"},
         {"prepared": "0123456789ab"},
         {"hardware": "b200"},

@@ -98,6 +98,7 @@ def test_a_fixed_point_is_a_row_of_a_single_node():
         "workload": "fixed",
         "preset": None,
         "corpus": None,
+        "spec_method": None,
         "kv_offload": "off",
         "requests": 200,
         "ok": 200,
@@ -117,6 +118,14 @@ def test_the_sizes_of_a_row_multiply_to_its_gpus(identity, sizes):
     (row,) = export(point(**identity))
     assert (row["tp"], row["pp"], row["ep"], row["dp_attention"]) == sizes
     assert row["tp"] * row["pp"] * row["pcp_size"] == identity["gpus"]
+
+
+@pytest.mark.parametrize("shape", [{}, AGENTIC])
+def test_what_nobody_told_is_told_beside_the_rows_own_keys(shape):
+    (row,) = export(point(**shape, engine="endpoint", spec_method="unknown", kv_offload="unknown"))
+    assert row["spec_decoding"] == "none"
+    assert (row.get("kv_offloading", "none"), row.get("kv_offload_backend")) == ("none", None)
+    assert (row["ixbench"]["spec_method"], row["ixbench"]["kv_offload"]) == ("unknown", "unknown")
 
 
 def test_an_agentic_point_is_a_nested_row():
@@ -229,11 +238,11 @@ def points(draw, *, agentic):
         "precision": draw(st.sampled_from(["fp4", "fp8", "bf16"])),
         "hardware": draw(st.sampled_from(["mi355x", "h100", "b200"])),
         "engine": draw(st.sampled_from(["vllm", "atom", "sglang"])),
-        "spec_method": draw(st.sampled_from([None, "mtp"])),
+        "spec_method": draw(st.sampled_from([None, "mtp", "unknown"])),
         "concurrency": draw(st.integers(1, 512)),
         "gpus": gpus,
         "tensor_parallel": gpus,
-        "kv_offload": draw(st.sampled_from(["off", "simple"])),
+        "kv_offload": draw(st.sampled_from(["off", "simple", "unknown"])),
         "image": draw(st.sampled_from([None, "rocm/vllm:v1"])),
         "preset": draw(st.sampled_from([None, "agentx-v1"])),
         "corpus": draw(st.sampled_from([None, "abc"])),
@@ -291,7 +300,7 @@ def test_a_fixed_point_comes_back_as_it_was(load, made):
     same += ("input_tokens", "output_tokens", "workload", "preset", "corpus", "engine_version", "agentic", "disaggregated", "multinode")
     for name in same:
         assert getattr(back.identity, name) == getattr(made.identity, name), name
-    assert (back.identity.kv_offload == "off") == (made.identity.kv_offload == "off")
+    assert back.identity.kv_offload == {"off": "off", "unknown": "unknown"}.get(made.identity.kv_offload, "on")
     assert (back.accounting.requests, back.accounting.ok) == (made.accounting.requests, made.accounting.ok)
     assert {reason.code for reason in back.verdict.reasons} >= {reason.code for reason in made.verdict.reasons}
     assert back.axis.tok_s_user == made.metrics["speed_tok_s_user"]["p50"]
@@ -310,7 +319,7 @@ def test_an_agentic_point_comes_back_as_it_was(load, made):
     for name in ("model", "precision", "hardware", "gpus", "engine", "image", "concurrency", "tensor_parallel", "spec_method", "agentic"):
         assert getattr(back.identity, name) == getattr(made.identity, name), name
     assert back.accounting == made.accounting
-    assert (back.identity.kv_offload == "off") == (made.identity.kv_offload == "off")
+    assert back.identity.kv_offload == {"off": "off", "unknown": "unknown"}.get(made.identity.kv_offload, "on")
 
 
 def lost(row, back, path=""):

@@ -15,7 +15,7 @@ from ixbench.api.report import (
     format_usd,
     tokens_per_usd,
 )
-from ixbench_plugins.reporters.page.names import configuration, engine_name, load_words, speculation, workload_name
+from ixbench_plugins.reporters.page.names import configuration, engine_name, kv_offload, load_words, speculation, workload_name
 from ixbench_plugins.reporters.page.parts import Fact, Table
 from ixbench_plugins.reporters.page.picture import STATES, Picture, all_curves, picture_of
 from ixbench_plugins.reporters.points import INTERVALS_NOTE, THIN_NOTE
@@ -207,8 +207,8 @@ def footnotes(numbers: Numbers) -> Iterator[str]:
         found = [
             _several("version", (identity.engine_version for identity in identities)),
             _several("image", (identity.image for identity in identities)),
-            ", ".join(dict.fromkeys(speculation(identity.spec_method) or "not speculative" for identity in identities)),
-            _several("KV offload", (identity.kv_offload for identity in identities)),
+            ", ".join(dict.fromkeys(speculation(identity.spec_method) for identity in identities)),
+            ", ".join(dict.fromkeys(kv_offload(identity.kv_offload) for identity in identities)),
             "" if engine in scope else "outside the scope of the ladder",
             *(f"changed by prepare scripts ({digest})" for digest in sorted({one.prepared for one in identities if one.prepared})),
         ]

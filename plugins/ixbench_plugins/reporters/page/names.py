@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import counted
+from ixbench.api.report import UNTOLD, counted
 
 if TYPE_CHECKING:
     from ixbench.api.report import PointIdentity, PointResult, RunView
@@ -30,6 +30,7 @@ _WORKLOADS = {
     "prompts": "recorded prompts",
 }
 _NO_METHOD = frozenset({"", "none", "off"})
+_UNREMARKABLE = _NO_METHOD | {None, UNTOLD}
 
 
 def engine_name(engine: str) -> str:
@@ -71,17 +72,26 @@ def configuration(point: PointResult) -> str:
         "EP" if identity.expert_parallel else "",
         "disaggregated" if identity.disaggregated else "",
         "several nodes" if identity.multinode else "",
-        speculation(identity.spec_method) or "",
-        f"KV offload {identity.kv_offload}" if identity.kv_offload not in _NO_METHOD else "",
+        speculation(identity.spec_method) if identity.spec_method not in _UNREMARKABLE else "",
+        kv_offload(identity.kv_offload) if identity.kv_offload not in _UNREMARKABLE else "",
         *(f"{name} = {value}" for name, value in identity.settings.items()),
         load_words(identity),
     ]
     return ", ".join(filter(None, known))
 
 
-def speculation(method: str | None) -> str | None:
-    """Return the method of speculative decoding in print; None where there is none."""
-    return None if method is None or method.strip().lower() in _NO_METHOD else f"speculative ({method})"
+def speculation(method: str | None) -> str:
+    """Return the method of speculative decoding in print."""
+    if method == UNTOLD:
+        return "not known whether speculative"
+    return "not speculative" if method is None or method.strip().lower() in _NO_METHOD else f"speculative ({method})"
+
+
+def kv_offload(mode: str) -> str:
+    """Return the mode of KV offload in print."""
+    if mode == UNTOLD:
+        return "KV offload not known"
+    return "no KV offload" if mode == "off" else f"KV offload {mode}"
 
 
 def _length(tokens: int | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from ixbench.api.report import build_ladder, format_rate
-from ixbench_plugins.reporters.page.names import configuration, engine_name, speculation
+from ixbench_plugins.reporters.page.names import configuration, engine_name, kv_offload, speculation
 from ixbench_plugins.reporters.points import PointRow, point_rows
 from ixbench_plugins.reporters.table import latency
 
@@ -186,8 +186,8 @@ def _parts(curve: LadderCurve) -> tuple[str, ...]:
     return (
         engine_name(curve.engine),
         curve.precision or "",
-        "no KV offload" if identity.kv_offload == "off" else f"KV offload {identity.kv_offload}",
-        "" if identity.agentic else speculation(identity.spec_method) or "not speculative",
+        kv_offload(identity.kv_offload),
+        "" if identity.agentic else speculation(identity.spec_method),
         f"{curve.lengths} tokens" if curve.lengths else "",
         "disaggregated" if identity.disaggregated else "one pool",
         "several nodes" if identity.multinode else "one node",

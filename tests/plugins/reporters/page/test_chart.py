@@ -226,6 +226,8 @@ def test_curves_are_called_by_what_tells_them_apart():
     assert labels({}, {"engine": "atom"}) == ["vLLM fp4", "ATOM fp4"]
     assert labels({}, {"kv_offload": "lmcache"}) == ["vLLM fp4, no KV offload", "vLLM fp4, KV offload lmcache"]
     assert labels({}, {"spec_method": "mtp"}) == ["vLLM fp4, not speculative", "vLLM fp4, speculative (mtp)"]
+    assert labels({}, {"kv_offload": "unknown"}) == ["vLLM fp4, no KV offload", "vLLM fp4, KV offload not known"]
+    assert labels({}, {"spec_method": "unknown"}) == ["vLLM fp4, not speculative", "vLLM fp4, not known whether speculative"]
     assert labels({}, {"disaggregated": True}) == ["vLLM fp4, one pool", "vLLM fp4, disaggregated"]
     assert labels({"precision": "fp8"}, {"prepared": "abc"}) == ["vLLM fp8", "vLLM fp4, prepared abc"]
 

@@ -180,6 +180,19 @@ def test_how_it_was_measured_is_told(render):
         assert page.says(words), words
 
 
+@pytest.mark.parametrize(
+    ("identity", "told"),
+    [
+        ({}, "not speculative; no KV offload"),
+        ({"spec_method": "mtp", "kv_offload": "lmcache"}, "speculative (mtp); KV offload lmcache"),
+        ({"spec_method": "unknown", "kv_offload": "unknown"}, "not known whether speculative; KV offload not known"),
+    ],
+)
+def test_a_footnote_tells_only_what_is_known_of_an_engine(render, identity, told):
+    page = render(run(*(replace_identity(found, **identity) for found in run().points)))
+    assert page.says(f"; {told}.")
+
+
 def test_the_appendix_tells_how_each_engine_was_started(render):
     page = render(run(run().points[1], launches={"vllm": LAUNCH}))
     command = "vllm serve acme/Model-7B \\\n  --max-num-seqs 64 \\\n  --json '{\"a\": 1}'"
