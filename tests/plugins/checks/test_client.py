@@ -109,8 +109,8 @@ class TestLag:
         assert "waited 1 s of" in reason.text
         assert ask("client_lag", lag_p99_s=0.1, clock="kernel", metrics={metric: 0.05}).severity == "warning"
 
-    @pytest.mark.parametrize(("waited_s", "told"), [(None, False), (0.0, False), (1.016, True), (1.1, False)])
-    def test_a_wait_that_is_no_fault_of_its_own_is_told_as_the_cause(self, waited_s, told):
+    @pytest.mark.parametrize(("waited_s", "told"), [(None, False), (0.0, False), (1.016, True), (5.0, True)])
+    def test_a_wait_is_told_as_the_cause_whatever_its_own_limit_is(self, waited_s, told):
         text = ask("client_lag", lag_p99_s=0.1, clock="read", client_wait_s=waited_s).text
         assert text.endswith("for a core that others had: leave it one" if told else "allowed: 10 ms")
 
