@@ -156,6 +156,12 @@ def test_guidellm_weighs_requests_by_tokens_and_interpolates_nothing():
     assert point.ttft["p50"] == 0.2
 
 
+def test_a_percentile_of_guidellm_is_the_value_up_to_which_that_share_lies():
+    records = [answer(number, [(100 + number, "text", 32)]) for number in range(200)]
+    ttft = read(records)["guidellm"].ttft
+    assert (ttft["p50"], ttft["p90"], ttft["p99"]) == (0.199, 0.279, 0.297)
+
+
 def test_guidellm_counts_what_unfinished_requests_said():
     stopped = answer(9, rows=[*ROWS[:4], (400, "think", None), (500, "tool", None)], cancelled=True)
     records = [answer(number) for number in range(4)]
@@ -214,8 +220,13 @@ def test_reasons_speak_of_the_point(worked):
 def test_how_many_answers_begin_without_output(first, share):
     rows = [(2, first, None), *ROWS[1:]]
     begins = [answer(0, rows), answer(1, ROWS[1:]), answer(2, ROWS[1:]), answer(3, rows)]
-    assert f"{share} of the answers begin with one" in read(begins)["vllm"].reasons.get("ttft", "0 % of the answers begin with one")
     assert tool_points._Facts.of(sample_measurement(begins)).values["role"] == share
+
+
+@pytest.mark.parametrize("before", ["usage", "done", "error"])
+def test_what_holds_no_choices_begins_no_answer(before):
+    records = [answer(0, [(2, before, None), *ROWS])]
+    assert tool_points._Facts.of(sample_measurement(records)).values["role"] == "100 %"
 
 
 @pytest.mark.parametrize("kind", ["text", "think", "tool"])

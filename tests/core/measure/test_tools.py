@@ -123,6 +123,9 @@ def test_tokens_of_an_answer_of_which_nothing_is_known(record):
 def test_only_the_first_chunk_is_left_out_by_mlperf(record):
     rows = [(ms, kind, 6 if ms == 200 else 2 if ms == 760 else tokens) for ms, kind, tokens in ROWS]
     assert read_as("mlperf_endpoints", replace(record, chunks=chunks_of(rows)))["tpot"] == pytest.approx(0.56 / 26)
+    for unknown, tpot in ((760, pytest.approx(0.02)), (200, None)):
+        rows = [(ms, kind, None if ms == unknown else tokens) for ms, kind, tokens in ROWS]
+        assert read_as("mlperf_endpoints", replace(record, chunks=chunks_of(rows)))["tpot"] == tpot
 
 
 def test_thinking_is_output_for_sglang(record):
