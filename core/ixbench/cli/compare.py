@@ -133,8 +133,7 @@ def _rendered(views: tuple[RunView, RunView], host: Host, *, allow_mismatch: boo
     :raises InputError: if no such reporter is installed.
     :raises PluginError: if it fails.
     """
-    from ixbench.host.source import describe
-    from ixbench.model.errors import PluginError
+    from ixbench.model.errors import PluginError, describe
     from ixbench.report.write import terminal_columns
 
     reporter = host.reporter(REPORTER, where="ixbench compare")

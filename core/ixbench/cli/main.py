@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from ixbench import __version__
 from ixbench.cli.parser import Parser, command_parser, parse, try_help
 from ixbench.host.load import load_host
-from ixbench.host.source import describe
 from ixbench.host.specs import Specs
 from ixbench.model.counts import counted
-from ixbench.model.errors import MOST_TOLD, Fault, InputError, IxbenchError, did_you_mean
+from ixbench.model.errors import MOST_TOLD, Fault, InputError, IxbenchError, describe, did_you_mean
 from ixbench.model.printable import printable
 from ixbench.model.secrets import redact_text
 

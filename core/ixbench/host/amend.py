@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.plans import plan_fault
-from ixbench.host.source import PluginSource, describe, failure
+from ixbench.host.source import PluginSource, failure
 from ixbench.host.trace import trace_call
-from ixbench.model.errors import PluginError
+from ixbench.model.errors import PluginError, describe
 from ixbench.model.launch import LaunchPlan
 
 if TYPE_CHECKING:

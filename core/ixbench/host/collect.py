@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ixbench.host.deferred import Deferred
-from ixbench.host.source import PluginFailure, PluginSource, describe, failure
+from ixbench.host.source import PluginFailure, PluginSource, failure
 from ixbench.host.specs import NAME
 from ixbench.host.trace import trace_call
+from ixbench.model.errors import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

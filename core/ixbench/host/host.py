@@ -8,10 +8,10 @@ from ixbench.host.collect import Collection, collect
 from ixbench.host.deferred import Deferred
 from ixbench.host.kinds import BY_HOOK, KINDS
 from ixbench.host.registry import Registry
-from ixbench.host.source import PluginFailure, PluginInfo, PluginSource, describe, failure
+from ixbench.host.source import PluginFailure, PluginInfo, PluginSource, failure
 from ixbench.host.specs import Specs
 from ixbench.host.trace import trace_call
-from ixbench.model.errors import Fault, InputError, PluginError, did_you_mean
+from ixbench.model.errors import Fault, InputError, PluginError, describe, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from ixbench.host.host import Host
 from ixbench.host.registry import Registry
-from ixbench.host.source import PluginSource, describe, failure
+from ixbench.host.source import PluginSource, failure
 from ixbench.host.specs import NAME
-from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.errors import Fault, InputError, describe, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

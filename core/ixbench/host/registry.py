@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from ixbench.host.source import PluginFailure, PluginSource, describe, failure
+from ixbench.host.source import PluginFailure, PluginSource, failure
 from ixbench.host.specs import API_VERSION, NAME, Specs
-from ixbench.model.errors import did_you_mean
+from ixbench.model.errors import describe, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

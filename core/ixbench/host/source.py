@@ -63,8 +63,3 @@ def failure(source: PluginSource, hook: str | None, text: str) -> PluginFailure:
     """Return a failure of a plugin as one line, without secrets that the text may quote."""
     line = redact_text(" ".join(text.split()))
     return PluginFailure(plugin=source.plugin, distribution=source.distribution, version=source.version, hook=hook, text=line)
-
-
-def describe(error: BaseException) -> str:
-    """Return an exception as one line: `ImportError: No module named 'x'`."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

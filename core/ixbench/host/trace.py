@@ -9,8 +9,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from ixbench.host.source import describe
 from ixbench.host.specs import NAME
+from ixbench.model.errors import describe
 from ixbench.model.printable import printable
 from ixbench.model.secrets import redact_text
 

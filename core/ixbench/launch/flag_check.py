@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ixbench.host.source import describe
 from ixbench.launch.ask import ask
 from ixbench.launch.errors import EngineError
 from ixbench.launch.help_cache import HelpCache, help_key
 from ixbench.launch.process import fill
 from ixbench.launch.stop import CLEANUP_LIMIT_S
 from ixbench.launch.tree import MARKER
+from ixbench.model.errors import describe
 from ixbench.model.launch import Finding, ProcessPlan
 from ixbench.model.result import Failure
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio import to_thread
 
-from ixbench.host.source import describe
 from ixbench.launch.errors import EngineError
+from ixbench.model.errors import describe
 from ixbench.model.price import HOST_VENDOR
 from ixbench.model.result import Failure
 

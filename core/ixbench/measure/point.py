@@ -12,7 +12,7 @@ import numpy as np
 
 from ixbench.frontier.points import speed
 from ixbench.measure.blocks import refuse_backwards
-from ixbench.model.errors import IxbenchError, PluginError
+from ixbench.model.errors import IxbenchError, PluginError, describe
 from ixbench.model.record import FAILURE_KINDS
 from ixbench.model.result import Accounting, Axis
 
@@ -65,7 +65,7 @@ def measure(measurement: Measurement, metrics: Sequence[Metric], *, failed: Call
             raise
         except Exception as error:
             if failed is None:
-                raise PluginError(f"metric {metric.name}: {type(error).__name__}: {error}") from error
+                raise PluginError(f"metric {metric.name}: {describe(error)}") from error
             failed(metric, error)
             results[metric.name] = None
     return results

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.model.errors import IxbenchError
+from ixbench.model.errors import IxbenchError, describe
 from ixbench.model.result import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -33,5 +33,5 @@ def _ask(check: Check, measurement: Measurement, metrics: Metrics, limits: Mappi
     except IxbenchError:
         raise
     except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
-        text = f"the check {check.code} could not decide: {type(error).__name__}: {error}"
+        text = f"the check {check.code} could not decide: {describe(error)}"
         return Reason(code=check.code, value=None, limit=limit, text=text, severity="warning")

@@ -65,6 +65,11 @@ def first_error(error: BaseException) -> BaseException:
     return error
 
 
+def describe(error: BaseException) -> str:
+    """Return an exception as one line: `ImportError: No module named 'x'`."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+
+
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
     """Return `did you mean 'x'?` for the closest allowed name, or an empty text."""
     close = get_close_matches(found, list(allowed), n=1)

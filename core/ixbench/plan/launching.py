@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.plans import plan_fault
-from ixbench.host.source import describe
-from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
+from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError, describe
 from ixbench.model.fp4 import fp4_findings
 from ixbench.model.launch import Finding, LaunchPlan
 from ixbench.model.prepare import prepare_notes

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.reporter import Reporter
 from ixbench.host.host import Host
-from ixbench.host.source import describe
 from ixbench.host.specs import hookimpl
-from ixbench.model.errors import Fault, InputError
+from ixbench.model.errors import Fault, InputError, describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

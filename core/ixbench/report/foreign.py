@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from ixbench.campaign.settings import default_book
 from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, RefusedRow
 from ixbench.host.notes import missing_notes
-from ixbench.host.source import describe
 from ixbench.model.counts import counted
-from ixbench.model.errors import Fault, InputError, PluginError
+from ixbench.model.errors import Fault, InputError, PluginError, describe
 from ixbench.model.imported import import_source
 from ixbench.model.printable import printable
 from ixbench.model.run import ReportSettings, RunView

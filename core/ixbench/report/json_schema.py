@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ixbench.host.source import describe
-from ixbench.model.errors import Fault, InputError, PluginError
+from ixbench.model.errors import Fault, InputError, PluginError, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ixbench.host.notes import metric_notes, missing_notes
-from ixbench.host.source import describe
 from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.replicas import mean_metrics
 from ixbench.measure.verdict import judge
+from ixbench.model.errors import describe
 from ixbench.report.foreign import with_told
 from ixbench.store.measurement import FACTS, rebuild
 

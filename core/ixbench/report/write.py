@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ixbench.campaign.validate import check
-from ixbench.host.source import describe
-from ixbench.model.errors import Fault, InputError, IxbenchError
+from ixbench.model.errors import Fault, InputError, IxbenchError, describe
 from ixbench.model.run import Artifact
 from ixbench.report.choose import ChosenReporter, choose_reporters
 from ixbench.store.encode import write_atomic

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ixbench.host.contracts.engine import RequestSpec
-from ixbench.host.source import describe
 from ixbench.measure.accuracy import JudgedAnswer, gate_result, is_right
 from ixbench.model.accuracy import REFUSED, TIME_LIMIT
+from ixbench.model.errors import describe
 from ixbench.replay.interpret import limit_reached
 from ixbench.run.asking import counters_of, watch_order
 from ixbench.run.point import BROKEN_OFF, death_of

@@ -8,12 +8,12 @@ import anyio
 import httpx
 
 from ixbench.host.contracts.engine import Engine
-from ixbench.host.source import describe
 from ixbench.launch.control import served_models
 from ixbench.launch.counters import EngineCounters
 from ixbench.launch.errors import EngineError
 from ixbench.launch.watch import WatchOrder
 from ixbench.model.engine_metrics import CacheReset
+from ixbench.model.errors import describe
 from ixbench.model.result import Failure
 from ixbench.run.capabilities import capabilities_of
 

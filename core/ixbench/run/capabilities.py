@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.engine import Capabilities
-from ixbench.host.source import describe
+from ixbench.model.errors import describe
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.engine import EngineAdapter

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ixbench.host.source import describe
 from ixbench.launch.control import request_headers
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
@@ -17,7 +16,7 @@ from ixbench.launch.flag_check import FlagCheck
 from ixbench.launch.gpu_gate import gate_for
 from ixbench.launch.route import route_to
 from ixbench.model.accuracy import accuracy_words
-from ixbench.model.errors import IxbenchError
+from ixbench.model.errors import IxbenchError, describe
 from ixbench.model.events import LaunchFailed, LaunchReady, PointFinished, PointStarted
 from ixbench.model.result import reason_codes
 from ixbench.model.units import format_duration

@@ -14,12 +14,11 @@ import anyio
 
 from ixbench.campaign.address import is_local
 from ixbench.host.contracts.collector import CollectorTarget
-from ixbench.host.source import describe
 from ixbench.launch.errors import EngineError
 from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
-from ixbench.model.errors import IxbenchError, first_error
+from ixbench.model.errors import IxbenchError, describe, first_error
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, Reason, Verdict
 from ixbench.replay.body import PromptError
 from ixbench.replay.execute import execute

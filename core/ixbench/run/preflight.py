@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ixbench.host.source import describe
-from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError
+from ixbench.model.errors import Fault, InputError, IxbenchError, PluginError, describe
 from ixbench.model.price import HOST_VENDOR
 from ixbench.run.capabilities import capabilities_of
 from ixbench.run.replica import simulation_of

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from ixbench.host.contracts.collector import FinishingSampler
-from ixbench.host.source import describe
-from ixbench.model.errors import IxbenchError
+from ixbench.model.errors import IxbenchError, describe
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence

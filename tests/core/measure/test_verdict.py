@@ -46,11 +46,11 @@ def test_one_limit_holds_for_agentic_workloads_too_where_they_have_no_other():
 
 def test_a_check_that_raises_is_a_warning_that_names_it():
     def decide(*_):
-        raise KeyError("ttft_s")
+        raise ValueError("no\nttft_s")
 
     verdict = judge(sample_measurement([]), {}, [Check(code="acme_power", limit=None, explain="For a test.", decide=decide)], {})
     assert verdict.status == "valid_with_warnings"
-    assert verdict.reasons[0].text == "the check acme_power could not decide: KeyError: 'ttft_s'"
+    assert verdict.reasons[0].text == "the check acme_power could not decide: ValueError: no ttft_s"
 
 
 def test_a_broken_client_is_no_warning():
