@@ -16,6 +16,7 @@ from ixbench.host.load import load_host
 from ixbench.model.run import ReportSettings
 from ixbench.report.load import load_run
 from ixbench.testing.folders import write_sample_run
+from ixbench.testing.running import server_process
 from ixbench.testing.runs import sample_point, sample_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,6 +114,24 @@ def test_the_further_code_of_the_guide_answers(tmp_path):
     assert set(module["longest_answers"](view)) == {"vllm-c1", "vllm-c8", "vllm-c16"}
     curve = [sample_point(f"vllm-c{users}", speed_tok_s_user=speed, rate_tok_s_gpu=100 * users) for users, speed in ((1, 90), (8, 40))]
     assert module["answered_rungs"]([sample_run(*curve, report=ReportSettings(rungs=(25.0, 50.0, 75.0, 100.0)))]) == [50.0, 75.0]
+
+
+def test_the_workload_and_the_collector_of_the_guide_are_found_and_run(tmp_path):
+    install(tmp_path, write_files("write-a-workload.md", tmp_path)["pyproject.toml"])
+    plugins = json.loads(run("ixbench", "plugins", "--json", folder=tmp_path))
+    assert plugins["failures"] == []
+    run("ixbench", "check", "csv.toml", folder=tmp_path)
+    with server_process() as server:
+        words = ("--attach", server.url, "--only", "endpoint-c4", "--set", "workload.requests=40")
+        run("ixbench", "run", "csv.toml", *words, folder=tmp_path, code=(0, 1))
+    (folder,) = tmp_path.glob("results/*/points/endpoint-c4")
+    assert json.loads((folder / "point.json").read_text())["accounting"]["ok"] == 40
+    records = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
+    assert {record["output_asked"] for record in records} == {16, 24}
+    assert '"loadavg"' in (folder / "samples.jsonl").read_text()
+    (tmp_path / "prompts.csv").write_text("prompt\nWhat?\n")
+    run("ixbench", "check", "csv.toml", folder=tmp_path, code=(2,))
+    run("pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests", folder=tmp_path)
 
 
 def test_the_result_in_the_tutorial_is_that_of_the_readme():
