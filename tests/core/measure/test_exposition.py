@@ -99,7 +99,7 @@ def test_a_line_may_be_long(length, found):
 
 
 def test_so_many_lines_are_read_and_no_more():
-    assert total(*(f'x:tokens{{a="{number}"}} 1' for number in range(10_001))) == {"generation_tokens": 10_000.0}
+    assert total(*(f'x:tokens{{a="{number}"}} 1' for number in range(10_003))) == {"generation_tokens": 10_000.0}
 
 
 @pytest.mark.parametrize("as_bytes", [True, False])
@@ -141,6 +141,19 @@ def test_the_order_of_labels_makes_no_other_series():
 def test_of_ranks_that_say_the_same_the_first_counts_and_so_does_one_that_has_no_number():
     ranked = EngineMetrics(aliases=(alias("generation_tokens", "x:tokens"),), one_rank="rank")
     assert total('x:tokens{rank="0"} 5', 'x:tokens{rank="1"} 5', "x:tokens 2", metrics=ranked) == {"generation_tokens": 7.0}
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("", 4.0), ("!", 3.0), ("a", 3.0), ("!a", 4.0)])
+def test_a_label_that_is_not_there_is_an_empty_one(wanted, found):
+    labelled = EngineMetrics(aliases=(alias("finished", "done", labels={"kind": wanted}),))
+    assert total("done 4", 'done{kind="a"} 3', metrics=labelled) == {"finished": found}
+
+
+def test_what_the_page_no_longer_offers_is_missing():
+    pages = [page("x:tokens 5", "x:running 1"), page("x:tokens 7", "x:running 1"), page("x:running 1")]
+    window = engine_window(read_exposition(text, ONE) for text in pages)
+    assert window.delta == {}
+    assert "generation_tokens" in window.missing
 
 
 def test_a_page_without_anything_is_no_beginning():
