@@ -347,9 +347,10 @@ async def test_a_page_that_does_not_come_is_not_waited_for_beyond_the_limit(look
             assert (await look.at(31.0)).what == UNANSWERED
 
 
-async def test_it_waits_for_a_standstill_and_no_longer(looking, monkeypatch):
+@pytest.mark.parametrize(("page", "what"), [(Page(), FLAT), (None, UNANSWERED)])
+async def test_it_waits_for_a_standstill_and_no_longer(looking, monkeypatch, page, what):
     monkeypatch.setattr(standstill, "_TICK_S", 0.01)
-    async with looking(Page()) as look:
+    async with looking(page, prefill_s=lambda again: 0.0) as look:
         look.build()
         look.clock.now += 3.0
 
@@ -361,5 +362,5 @@ async def test_it_waits_for_a_standstill_and_no_longer(looking, monkeypatch):
         with anyio.fail_after(20):
             look.tasks.start_soon(passes)
             found = await look.standstill.found()
-    assert (found.limit_s, found.what) == (12.0, FLAT), "what the log held before does not count"
+    assert (found.limit_s, found.what) == (12.0, what), "what the log held before does not count"
     assert 12.0 <= found.silent_s < 60.0

@@ -153,7 +153,7 @@ class TestErrors:
         assert interpreter.reading().error == "\ufffd" + "x" * 65_535
 
     def test_an_object_of_that_name_with_choices_is_none(self):
-        reading = read(chat({"content": "a"}, object="error"))
+        reading = read(chat({"content": "a"}, finish="stop", object="error"))
         assert (reading.error, reading.text) == (None, "a")
 
     def test_a_null_error_is_none(self):
