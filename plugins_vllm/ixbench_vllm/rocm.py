@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ixbench_vllm.builds import Build, ExpertSwitch
     from ixbench_vllm.options import VllmOptions
 
-GFX950 = ("mi350x", "mi355x")
-"""SKUs with native MXFP4 (architecture gfx950)."""
 MASTER = "VLLM_ROCM_USE_AITER"
 BREAKABLE = "VLLM_USE_BREAKABLE_CUDAGRAPH"
 SIMPLE_OFFLOAD = "VLLM_USE_SIMPLE_KV_OFFLOAD"
@@ -24,6 +22,8 @@ READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 _AITER = (AITER_A8W4, AITER_A4W4)
 _ON = ("1", "true")
 _OFF = ("", "0", "false")
+_AMD = "mi"
+"""How AMD's SKUs begin."""
 _ROCM = ("VLLM_ROCM_", "AITER_")
 """How variables begin that nobody sets for other GPUs."""
 
@@ -44,7 +44,8 @@ def environment_findings(deployment: Deployment[VllmOptions]) -> Iterator[Findin
     sku = _sku(deployment)
     if not _on_rocm(deployment, sku):
         return
-    if sku in GFX950 and _value(deployment.env, MASTER) not in _ON:
+    # Where the campaign names no hardware it is the recipe's, and recipes are for MI355X.
+    if sku.startswith(_AMD) and deployment.hardware.native_fp4 is not False and _value(deployment.env, MASTER) not in _ON:
         yield _warning("aiter_off", f"env {MASTER} is not 1: without AITER's kernels vLLM is slower by a factor of 1.7 to 3.7 on {sku}")
     if _is(deployment, "kimi-k3") or _is(deployment, "minimax-m3"):
         yield from _graphs(deployment.env)
@@ -60,7 +61,7 @@ def _sku(deployment: Deployment[VllmOptions]) -> str:
 
 def _on_rocm(deployment: Deployment[VllmOptions], sku: str) -> bool:
     """Whether AMD GPUs are meant: by the SKU, the image, or else the variables, so that traps are seen where nobody names a SKU."""
-    if sku.startswith("mi") or "rocm" in (deployment.image or "").lower():
+    if sku.startswith(_AMD) or "rocm" in (deployment.image or "").lower():
         return True
     return not sku and any(name.startswith(_ROCM) for name in deployment.env)
 

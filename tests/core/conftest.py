@@ -152,7 +152,7 @@ class Book(HardwareBook):
     name = "skus"
 
     def skus(self):
-        return [Sku(sku="mi355x", name="MI355X", vendor="AMD"), Sku(sku="h100", name="H100", vendor="NVIDIA")]
+        return [Sku(sku="mi355x", name="MI355X", vendor="AMD", gfx_target="gfx950"), Sku(sku="h100", name="H100", vendor="NVIDIA")]
 
     def detect(self):
         return []

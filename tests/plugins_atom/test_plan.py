@@ -254,7 +254,7 @@ def test_the_version_is_that_of_the_image_where_the_image_runs():
 )
 def test_synthetic_acceptance_is_read_from_the_flags_and_then_nothing_is_asked(options, args, length):
     model = ModelSpec(id="acme/model", label="m", precision="fp4")
-    plan = ADAPTER.plan(deployment(options=options, args=args, model=model, hardware=HardwareSpec(sku="mi355x", gpus=1)))
+    plan = ADAPTER.plan(deployment(options=options, args=args, model=model, hardware=HardwareSpec(gpus=1, native_fp4=True)))
     assert plan.identity.acceptance_length == length
     assert (len(plan.server.readiness.sanity) == 0) is (length is not None)
     assert any("no sanity prompts" in note for note in plan.notes) is (length is not None)

@@ -14,13 +14,13 @@ AITER_A8W4, AITER_A4W4 = "AITER_SITUV2_A8W4", "AITER_SITUV2_A4W4"
 OLD, NEW, BOUND = "VLLM_ROCM_USE_AITER_MOE_SITUV2_A8W4", "VLLM_ROCM_USE_AITER_MOE_SITUV2", "AITER_BF16_FP8_MOE_BOUND"
 
 
-def find(build, env, *, model="moonshotai/Kimi-K3", sku="mi355x", good=True, image=None, recipe=None, **more):
+def find(build, env, *, model="moonshotai/Kimi-K3", sku="mi355x", native_fp4=None, good=True, image=None, recipe=None, **more):
     variables = (GOOD if good else {}) | env
     deployment = Deployment(
         name="v",
         engine="vllm",
         model=ModelSpec(id=model, label=model, precision="fp4"),
-        hardware=HardwareSpec(sku=sku, gpus=8),
+        hardware=HardwareSpec(sku=sku, gpus=8, native_fp4=native_fp4),
         options=VllmOptions.model_validate({"tensor_parallel": 8, **({"build": build} if build else {}), **more}),
         image=image,
         recipe=recipe,
@@ -141,13 +141,16 @@ def test_other_models_and_other_gpus_have_no_such_switch():
     assert find("vllm#50582", {AITER_A8W4: "1"}, sku="b200") == []
 
 
-@pytest.mark.parametrize(("sku", "warned"), [("mi355x", True), ("MI350X", True), ("mi300x", False), ("b200", False), (None, False)])
+@pytest.mark.parametrize(
+    ("sku", "native", "warned"),
+    [("mi355x", True, True), ("MI350X", True, True), ("mi300x", False, False), ("b200", True, False), (None, None, False)],
+)
 @pytest.mark.parametrize("env", [{}, {"VLLM_ROCM_USE_AITER": "0"}])
-def test_the_master_switch_on_gpus_with_fp4(sku, warned, env):
-    found = find("v0.27.1", env, model="acme/model", sku=sku, good=False)
+def test_the_master_switch_on_gpus_with_fp4(sku, native, warned, env):
+    found = find("v0.27.1", env, model="acme/model", sku=sku, native_fp4=native, good=False)
     assert codes(found) == ([("warning", "aiter_off")] if warned else [])
     assert "1.7 to 3.7" in found[0][2] if warned else True
-    assert find("v0.27.1", {"VLLM_ROCM_USE_AITER": "True"}, model="acme/model", sku=sku, good=False) == []
+    assert find("v0.27.1", {"VLLM_ROCM_USE_AITER": "True"}, model="acme/model", sku=sku, native_fp4=native, good=False) == []
 
 
 @pytest.mark.parametrize(

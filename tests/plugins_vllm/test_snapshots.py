@@ -55,7 +55,7 @@ def deployment(recipe, concurrency):
         recipe,
         concurrency=concurrency,
         model=ModelSpec(id=table["model"], label=table["model"], precision="fp4"),
-        hardware=HardwareSpec(sku=table["sku"], gpus=table["tensor_parallel"]),
+        hardware=HardwareSpec(sku=table["sku"], gpus=table["tensor_parallel"], native_fp4=True),
     )
 
 

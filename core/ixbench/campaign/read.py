@@ -95,7 +95,7 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
     run = reader.table("run", RunTable)
     simulation = reader.table("simulation", SimulationTable)
     accuracy = _read_accuracy(reader)
-    hardware = hardware_spec(hardware_table)
+    hardware = hardware_spec(hardware_table, sku)
     around = Surroundings(document=document, host=host, model=model, hardware=hardware, runtime=runtime, runtime_options=runtime_options)
     entries, faults = read_entries(around)
     reader.faults += faults

@@ -14,6 +14,7 @@ from ixbench.campaign.validate import check, check_rest, shown, unknown_key
 from ixbench.host.specs import Specs
 from ixbench.model.deployment import HardwareSpec, ModelSpec
 from ixbench.model.errors import Fault, InputError, did_you_mean
+from ixbench.model.fp4 import native_fp4
 from ixbench.model.precision import precision_of
 from ixbench.model.price import Quote
 from ixbench.model.run import ReportSettings
@@ -43,9 +44,13 @@ def model_spec(table: ModelTable, folder: Path) -> ModelSpec:
     )
 
 
-def hardware_spec(table: HardwareTable) -> HardwareSpec:
-    """Return the hardware."""
-    return HardwareSpec(sku=table.sku, gpus=table.gpus, absent=table.absent)
+def hardware_spec(table: HardwareTable, sku: Sku | None) -> HardwareSpec:
+    """Return the hardware.
+
+    :param sku: its row in the hardware books; None = not known.
+    """
+    native = native_fp4(gfx_target=sku.gfx_target, cuda_arch=sku.cuda_arch) if sku is not None else None
+    return HardwareSpec(sku=table.sku, gpus=table.gpus, absent=table.absent, native_fp4=native)
 
 
 def find_sku(name: str | None, host: Host, where: str) -> tuple[Sku | None, list[Fault]]:

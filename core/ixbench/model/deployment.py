@@ -45,6 +45,8 @@ class HardwareSpec:
     """GPUs reserved for a deployment; None = unknown, and per-GPU figures are null."""
     absent: Literal["fail", "simulate"] = "fail"
     """What to do where this machine has none of it."""
+    native_fp4: bool | None = None
+    """Whether the SKU computes in FP4, by the compile target that the hardware book has for it; None = not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ixbench.model.deployment import Deployment
     from ixbench.model.price import Sku
 
+# The hardware book tells what a SKU is compiled for; what can compute in FP4 is told here alone.
 _GFX = {"gfx950": True, "gfx942": False, "gfx941": False, "gfx940": False, "gfx90a": False, "gfx908": False}
 _FIRST_SM = 100
 """Blackwell."""

@@ -19,9 +19,6 @@ KNOWN_ANSWERS = (
 NOT_ASKED = "no sanity prompts were asked: under synthetic acceptance no answer has a meaning"
 """What the reader of a result must know where drafts pass by chance."""
 
-NATIVE_FP4 = ("b200", "b300", "gb200", "gb300", "mi350x", "mi355x")
-"""SKUs that compute in fp4, where a wrong switch of kernels shows in the text alone."""
-
 
 def sanity_prompts(identity: Identity) -> tuple[SanityPrompt, ...]:
     """Return what to ask an engine once it is ready; nothing under synthetic acceptance, where any text is meaningless."""
@@ -31,11 +28,12 @@ def sanity_prompts(identity: Identity) -> tuple[SanityPrompt, ...]:
 def wants_sanity(deployment: Deployment[Any], choice: bool | None) -> bool:
     """Say whether the prompts are called for.
 
-    :param choice: what the deployment says; None = for fp4 models on GPUs that compute in fp4.
+    :param choice: what the deployment says; None = for fp4 models on GPUs that compute in fp4, where a wrong switch of kernels shows in the text
+        alone.
     """
     if choice is not None:
         return choice
-    return (deployment.hardware.sku or "").lower() in NATIVE_FP4 and precision_of(deployment.model.precision or "") == FP4
+    return deployment.hardware.native_fp4 is True and precision_of(deployment.model.precision or "") == FP4
 
 
 def attached_notes(deployment: Deployment[Any], choice: bool | None) -> tuple[str, ...]:

@@ -29,6 +29,13 @@ def deployments(campaign):
     return {f"{case.deployment.name}-{case.load}": case.deployment for entry in campaign.entries for case in entry.cases}
 
 
+@pytest.mark.parametrize(("sku", "native"), [("mi355x", True), ("h100", None)])
+def test_deployments_know_whether_their_hardware_computes_in_fp4_as_the_book_has_it(write, house, sku, native):
+    text = HEAD.replace("mi355x", sku) + '[[deployment]]\nengine = "acme"\nconcurrency = [1]\n'
+    (found,) = deployments(read_campaign(write(text), house)).values()
+    assert found.hardware.native_fp4 is native
+
+
 def test_recipe_below_its_at_below_defaults_below_deployment_below_its_at(write, house):
     text = (
         HEAD

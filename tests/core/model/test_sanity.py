@@ -30,21 +30,22 @@ def test_garbage(answer):
 
 
 @pytest.mark.parametrize(
-    ("sku", "precision", "choice", "wanted"),
+    ("native", "precision", "choice", "wanted"),
     [
-        ("mi355x", "fp4", None, True),
-        ("MI355X", "FP4", None, True),
-        ("mi355x", "MXFP4", None, True),
-        ("b200", "nvfp4", None, True),
-        ("mi355x", "w4a16", None, False),
-        ("mi300x", "fp4", None, False),
-        ("mi355x", "fp8", None, False),
+        (True, "fp4", None, True),
+        (True, "FP4", None, True),
+        (True, "MXFP4", None, True),
+        (True, "nvfp4", None, True),
+        (True, "w4a16", None, False),
+        (False, "fp4", None, False),
+        (None, "fp4", None, False),
+        (True, "fp8", None, False),
         (None, None, None, False),
         (None, None, True, True),
-        ("mi355x", "fp4", False, False),
+        (True, "fp4", False, False),
     ],
 )
-def test_where_they_are_called_for(sku, precision, choice, wanted):
+def test_where_they_are_called_for(native, precision, choice, wanted):
     model = ModelSpec(id="m", label="m", precision=precision)
-    deployment = Deployment(name="d", engine="e", model=model, hardware=HardwareSpec(sku=sku), options=None)
+    deployment = Deployment(name="d", engine="e", model=model, hardware=HardwareSpec(native_fp4=native), options=None)
     assert wants_sanity(deployment, choice) is wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ixbench.model.fp4 import native_fp4
 from ixbench_plugins.hardware import HARDWARE
 from ixbench_plugins.prices import PRICES
 
@@ -25,6 +26,11 @@ def test_facts_of_the_mi355x_and_what_is_unknown_of_others():
     )
     assert (skus["cpu"].all_in_kw, skus["cpu"].hbm_gb, skus["vr200"].hbm_gb) == (None, None, None)
     assert len(skus) == len(HARDWARE_BOOK.skus())
+
+
+def test_which_skus_compute_in_fp4():
+    native = {sku.sku for sku in HARDWARE_BOOK.skus() if native_fp4(gfx_target=sku.gfx_target, cuda_arch=sku.cuda_arch)}
+    assert native == {"b200", "b300", "gb200", "gb300", "mi355x", "rtx6000pro"}
 
 
 def test_books_with_the_default_one_last():
