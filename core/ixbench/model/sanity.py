@@ -28,8 +28,8 @@ def sanity_prompts(identity: Identity) -> tuple[SanityPrompt, ...]:
 def wants_sanity(deployment: Deployment[Any], choice: bool | None) -> bool:
     """Say whether the prompts are called for.
 
-    :param choice: what the deployment says; None = for fp4 models on GPUs that compute in fp4, where a wrong switch of kernels shows in the text
-        alone.
+    :param choice: what the deployment says; None = for fp4 models on GPUs that compute in fp4, where a wrong switch of kernels shows in
+        the text alone.
     """
     if choice is not None:
         return choice
