@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 
 def number(value: float) -> str:
-    """Return a number with three digits, and with all those before its point: 1.35, 1800."""
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"  # noqa: PLR2004 - from here on three digits are no fraction
+    """Return a number with three digits, and with all those before its point: 1.35, 1800. It never has an exponent."""
+    if abs(value) >= 100:  # noqa: PLR2004 - from here on three digits are no fraction
+        return f"{value:.0f}"
+    return f"{Decimal(f'{value:.3g}'):f}"
 
 
 def share(value: float) -> str:

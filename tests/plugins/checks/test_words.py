@@ -11,6 +11,7 @@ from ixbench_plugins.checks._words import number, seconds, share
     ("value", "text"),
     [
         (0, "0"),
+        (1.5e-7, "0.00000015"),
         (0.01234, "0.0123"),
         (9.876, "9.88"),
         (99.94, "99.9"),
