@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt
 
-from ixbench.api.engine import Duration, OptionsModel, Size
+from ixbench.api.engine import Duration, OptionsModel, Size, loading_limit_s
 from ixbench_atom.builds import build_of
 from ixbench_atom.tables import (
     Compilation,
@@ -21,8 +21,6 @@ from ixbench_atom.tables import (
 
 READY_LIMIT_S = 1800.0
 STALL_LIMIT_S = 1200.0
-READY_FACTOR, READY_RESERVE_S = 2.0, 1800.0
-"""The limit for getting ready where the time to read the weights is known: twice that, and half an hour for all else."""
 
 
 def _profiler(value: object) -> object:
@@ -113,7 +111,7 @@ class AtomOptions(OptionsModel):
         """The hard limit for getting ready that applies."""
         if self.weights is None or self.load_rate is None:
             return self.ready_limit
-        return self.weights / self.load_rate * READY_FACTOR + READY_RESERVE_S
+        return loading_limit_s(self.weights, self.load_rate)
 
     @property
     def ranks(self) -> int:

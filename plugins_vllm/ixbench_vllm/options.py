@@ -6,11 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from ixbench.api.engine import ArgValue, Duration, HostMemory, OptionsModel, Size
+from ixbench.api.engine import ArgValue, Duration, HostMemory, OptionsModel, Size, loading_limit_s
 
 DEFAULT_READY_LIMIT_S = 1800.0
-READY_FACTOR, READY_RESERVE_S = 2.0, 1800.0
-"""The limit for getting ready where the time to read the weights is known: twice that, and half an hour for all else."""
 
 MaxModelLen = Annotated[str, Field(pattern=r"^(auto|\d+(\.\d+)?[kKmMgG])$")]
 CaptureSizes = Annotated[tuple[PositiveInt, ...], Field(min_length=1)]
@@ -188,4 +186,4 @@ class VllmOptions(OptionsModel):
         """The hard limit for getting ready that applies."""
         if self.weights is None or self.load_rate is None:
             return self.ready_limit
-        return self.weights / self.load_rate * READY_FACTOR + READY_RESERVE_S
+        return loading_limit_s(self.weights, self.load_rate)

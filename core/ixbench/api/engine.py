@@ -47,6 +47,7 @@ from ixbench.model.launch import (
     ProcessPlan,
     Readiness,
     SanityPrompt,
+    loading_limit_s,
 )
 from ixbench.model.prepare import prepared_argv
 from ixbench.model.price import Quote, Sku
@@ -57,6 +58,7 @@ from ixbench.model.sample import Sample
 from ixbench.model.sanity import KNOWN_ANSWERS, NOT_ASKED, attached_notes, sanity_prompts, wants_sanity
 from ixbench.model.secrets import is_secret_name
 from ixbench.model.signature import Signature
+from ixbench.model.units import NS_PER_S
 from ixbench.model.user_cache import user_cache
 from ixbench.model.visibility import assigned_gpus, gpu_findings, visibility_env, visibility_findings
 
@@ -74,6 +76,7 @@ __all__ = [
     "KNOWN_ANSWERS",
     "LOOPBACK",
     "NOT_ASKED",
+    "NS_PER_S",
     "STEPS",
     "UNTOLD",
     "ArgValue",
@@ -154,6 +157,7 @@ __all__ = [
     "json_table",
     "launch_notes",
     "load_recipes",
+    "loading_limit_s",
     "number_findings",
     "numbers_by_option",
     "prepared_argv",

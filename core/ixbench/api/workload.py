@@ -12,12 +12,14 @@ from ixbench.model.messages import Problem, describe_value, is_sendable, read_me
 from ixbench.model.point import Load
 from ixbench.model.prompt import BlockLayout, BlockMessage, BlockPrompt, Message, MessagesPrompt, Prompt, SyntheticPrompt, TextPrompt
 from ixbench.model.schedule import Anchor, Edge, Phase, PhaseName, Schedule, Session, SessionSource, Turn, TurnGraph
+from ixbench.model.units import NS_PER_S
 from ixbench.model.user_cache import user_cache
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.options import Duration, OptionsModel, Size
 
 __all__ = [
+    "NS_PER_S",
     "Anchor",
     "BlockLayout",
     "BlockMessage",

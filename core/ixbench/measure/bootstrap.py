@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ixbench.measure.percentile import LEVEL
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -27,7 +29,6 @@ FEWEST_SESSIONS = 5
 """With fewer, draws repeat one another, and the interval would look surer than it is."""
 MOST_SESSIONS = 2000
 """More are drawn in so many blocks, which costs less and keeps what neighbours have in common."""
-LEVEL = 95.0
 _AT_ONCE = 1 << 21
 """Numbers of a batch, which bounds the memory."""
 

@@ -15,6 +15,7 @@ from ixbench.measure.point import window_ns
 from ixbench.model.counts import counted
 from ixbench.model.errors import IxbenchError
 from ixbench.model.result import EnergyReading, Reason
+from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +39,6 @@ GAP_LIMIT_S = 3.0
 COUNTER_LIMIT = 0.05
 """Share by which the GPUs' own counters and the integral of their power may differ."""
 _LEAST_SAMPLES = 2
-_NS_PER_S = 1e9
 
 
 class WindowNotCoveredError(IxbenchError, ValueError):
@@ -93,7 +93,7 @@ def energy_of(measurement: Measurement) -> EnergyReading | None:
     apart, mismatch = _cross_check(power, counters)
     reasons += mismatch
     try:
-        joules: float | None = math.fsum(integrate(series, start, end) for series in power.values()) / _NS_PER_S
+        joules: float | None = math.fsum(integrate(series, start, end) for series in power.values()) / NS_PER_S
     except WindowNotCoveredError:
         joules = None
     return EnergyReading(valid=not reasons, reasons=tuple(reasons), joules=joules, gpus=len(power), counter_error_share=apart)
@@ -130,8 +130,8 @@ def _first(power: Mapping[Gpu, Series], count: int) -> str:
 
 
 def _not_covered(power: Mapping[Gpu, Series], start: float, end: float) -> Iterator[Reason]:
-    late_s = max(series[0][0] - start for series in power.values()) / _NS_PER_S
-    early_s = max(end - series[-1][0] for series in power.values()) / _NS_PER_S
+    late_s = max(series[0][0] - start for series in power.values()) / NS_PER_S
+    early_s = max(end - series[-1][0] for series in power.values()) / NS_PER_S
     missing_s = max(late_s, early_s)
     if missing_s > 0:
         what = f"begins {late_s:.1f} s after" if late_s >= early_s else f"ends {early_s:.1f} s before"
@@ -141,7 +141,7 @@ def _not_covered(power: Mapping[Gpu, Series], start: float, end: float) -> Itera
 
 def _gaps(power: Mapping[Gpu, Series], start: float, end: float) -> Iterator[Reason]:
     gaps = (
-        (after - before) / _NS_PER_S
+        (after - before) / NS_PER_S
         for series in power.values()
         for (before, _), (after, _) in pairwise(series)
         if after > start and before < end
@@ -168,7 +168,7 @@ def _cross_check(power: Mapping[Gpu, Series], counters: Mapping[Gpu, Series]) ->
         known = True
         fell = gpu[1] if after < before else fell
         by_counter += after - before
-        integrated += integrate(series, begin, finish) / _NS_PER_S
+        integrated += integrate(series, begin, finish) / NS_PER_S
     if not known:
         return None, []
     whole = max(abs(by_counter), abs(integrated))

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ixbench.frontier import student
+from ixbench.model.units import NS_PER_S
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -19,11 +22,12 @@ if TYPE_CHECKING:
 Rule = Literal["linear", "nearest"]
 RULES: tuple[Rule, ...] = ("linear", "nearest")
 SUMMARY_PERCENTILES = (50, 75, 90, 95, 99)
+LEVEL = 100 * student.LEVEL
+"""Confidence of every interval in percent: those within a point as those of repeats."""
 BEYOND = 10
 """Values that must lie beyond a percentile before it is called solid."""
 _DIGITS = 9
 """A position such as 99.9 % of 1000 is not exact in binary; what differs by less than this many decimals is meant to be equal."""
-_NS = 1e9
 _MOST_SHORT = 2**32 - 1
 _SUMMED_AT_ONCE = 1 << 17
 
@@ -103,7 +107,7 @@ class _SortedNs:
         """Return some of the values."""
         turn = len(self._short)
         parts = (self._short[start:stop], self._long[max(start - turn, 0) : max(stop - turn, 0)])
-        return np.concatenate([part / _NS for part in parts])
+        return np.concatenate([part / NS_PER_S for part in parts])
 
 
 class PooledNs:
@@ -161,7 +165,7 @@ def thin(n: int, p: float) -> bool:
     return round(n * (100 - p) / 100, _DIGITS) < BEYOND
 
 
-def percentile_ranks(n: int, p: float, level: float = 95) -> tuple[int, int] | None:
+def percentile_ranks(n: int, p: float, level: float = LEVEL) -> tuple[int, int] | None:
     """Return the 1-based ranks of the two order statistics that enclose the percentile with `level` percent confidence.
 
     Distribution-free: of a binomial(n, p), the tails below the lower rank and from the upper rank on are each at most half of what

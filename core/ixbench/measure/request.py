@@ -11,6 +11,7 @@ import numpy as np
 from ixbench.measure.blocks import content_blocks, gap_blocks, integers
 from ixbench.measure.percentile import PooledNs
 from ixbench.model.record import UNKNOWN_TOKENS
+from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from ixbench.model.record import RequestRecord
 
     Floats = NDArray[np.float64]
-
-_NS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,7 +77,7 @@ class RequestTable:
     @property
     def icl(self) -> Floats:
         """The gaps themselves, of all requests one after another: made anew on each call, 8 bytes a gap. `pooled_icl` has their summary."""
-        return np.concatenate([np.zeros(0), *(block / _NS for block in gap_blocks(self.records))])
+        return np.concatenate([np.zeros(0), *(block / NS_PER_S for block in gap_blocks(self.records))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +143,7 @@ def request_table(records: Sequence[RequestRecord]) -> RequestTable:
         dispatch_delay=_seconds(send - due, due_known),
         ttft_sched=_seconds(first - due, has_content & due_known),
         e2el_sched=_seconds(last - due, has_content & due_known),
-        connect=_floats(_connect_ns(record) for record in records) / _NS,
+        connect=_floats(_connect_ns(record) for record in records) / NS_PER_S,
         stall=_seconds(longest, chunks > 1),
         chunks=chunks,
         has_content=has_content,
@@ -163,7 +162,7 @@ def _floats(values: Iterable[float | None]) -> Floats:
 
 def _seconds(ns: Integers, where: Booleans) -> Floats:
     """Return seconds, NaN where undefined; stamps are subtracted as integers before, since a float loses nanoseconds after 104 days."""
-    return np.where(where, ns / _NS, math.nan)
+    return np.where(where, ns / NS_PER_S, math.nan)
 
 
 def _ratio(seconds: Floats, tokens: Floats) -> Floats:

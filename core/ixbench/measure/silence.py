@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ixbench.model.units import NS_PER_S
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
 
     from ixbench.measure.definition import Measurement
     from ixbench.model.record import RequestRecord
-
-_NS = 1e9
 
 
 def longest_silence_s(measurement: Measurement, beyond_s: float) -> float | None:
@@ -25,7 +25,7 @@ def longest_silence_s(measurement: Measurement, beyond_s: float) -> float | None
 
     :param beyond_s: shorter silences are not looked for.
     """
-    beyond_ns = round(beyond_s * _NS)
+    beyond_ns = round(beyond_s * NS_PER_S)
     profile = measurement.profile
     found: int | None = None
     for start, end in sorted(_gaps(profile, beyond_ns), key=lambda gap: gap[0] - gap[1]):
@@ -33,7 +33,7 @@ def longest_silence_s(measurement: Measurement, beyond_s: float) -> float | None
             break
         for quiet in _quiet(profile, start, end, max(beyond_ns, found or 0)):
             found = max(found or 0, quiet)
-    return None if found is None else found / _NS
+    return None if found is None else found / NS_PER_S
 
 
 def _gaps(records: Sequence[RequestRecord], beyond_ns: int) -> Iterator[tuple[int, int]]:

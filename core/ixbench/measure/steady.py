@@ -13,6 +13,7 @@ import numpy as np
 
 from ixbench.measure.blocks import CONTENT_MASK, integers
 from ixbench.measure.percentile import percentile
+from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 STAYS = 0.95
 """Share of the target that the load must keep on average to count as having reached it."""
-_NS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Window:
     @property
     def seconds(self) -> float:
         """Its length."""
-        return (self.end_ns - self.start_ns) / _NS
+        return (self.end_ns - self.start_ns) / NS_PER_S
 
     def slices(self, count: int) -> Integers:
         """Return the edges of equal parts, one more than parts."""
@@ -89,7 +89,7 @@ def steady_window(measurement: Measurement) -> Window | None:
         kept = _kept(times, in_flight, measurement.load.concurrency, latency_s)
         if kept is None:
             return None
-        start = kept + round(latency_s * _NS)
+        start = kept + round(latency_s * NS_PER_S)
     return Window(start_ns=start, end_ns=window.end_ns) if start < window.end_ns else None
 
 
@@ -179,7 +179,7 @@ def _in_flight(send: Integers, close: Integers) -> tuple[Integers, Integers]:
 
 def _kept(times: Integers, in_flight: Integers, target: int, latency_s: float) -> int | None:
     """Return when the target was reached for the first time and then kept."""
-    since = (times - times[0]) / _NS
+    since = (times - times[0]) / NS_PER_S
     area = np.concatenate(([0.0], np.cumsum(in_flight[:-1] * np.diff(since))))
     candidates = np.flatnonzero((in_flight >= target) & (since + latency_s <= since[-1]))
     means = (np.interp(since[candidates] + latency_s, since, area) - area[candidates]) / latency_s if latency_s else in_flight[candidates]

@@ -20,6 +20,7 @@ from ixbench.measure.tool_words import REASONS
 from ixbench.measure.tools import TOOLS
 from ixbench.model.counts import counted
 from ixbench.model.record import CONTENT_KINDS
+from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,7 +41,6 @@ STATISTICS = ("mean", "p50", "p90", "p99")
 _PERCENTILES = (50, 90, 99)
 _SAME = 1e-9
 """Relative difference below which two numbers are one."""
-_NS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +90,9 @@ class _Facts:
     def of(measurement: Measurement) -> _Facts:
         times, successes = measurement.times, measurement.successes
         window = steady_window(measurement)
-        closed = float(times.close_ns.max() - times.send_ns.min()) / _NS if len(times.send_ns) else None
+        closed = float(times.close_ns.max() - times.send_ns.min()) / NS_PER_S if len(times.send_ns) else None
         content = times.has_content
-        tails = (times.close_ns - times.last_ns)[content] / _NS
+        tails = (times.close_ns - times.last_ns)[content] / NS_PER_S
         values = {
             "role": _percent(_starts_without_output(record) for record in successes if len(record.chunks)),
             "tail": _seconds(percentile(tails, 50)),

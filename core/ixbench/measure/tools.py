@@ -10,6 +10,7 @@ import numpy as np
 from ixbench.measure.blocks import CONTENT_MASK, kind_mask, refuse_backwards
 from ixbench.measure.request import request_times
 from ixbench.model.record import CONTENT_KINDS, UNKNOWN_TOKENS
+from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 Reading = dict[str, float | list[float] | None]
 """A tool's numbers of one request by its own names, in seconds; None where the tool has none."""
-
-_NS = 1e9
 
 
 _SPOKEN = kind_mask({"text", "think"})
@@ -52,7 +51,7 @@ class _Stream:
     stamps: Integers
 
     def since_send(self, position: int) -> float | None:
-        return (int(self.stamps[position]) - self.send) / _NS if len(self.stamps) else None
+        return (int(self.stamps[position]) - self.send) / NS_PER_S if len(self.stamps) else None
 
     @property
     def gaps_ns(self) -> Integers:
@@ -62,7 +61,7 @@ class _Stream:
         """Return seconds a token from the first stamp to the last (or `until`), with the first `skip` tokens left out."""
         if not len(self.stamps) or n is None or skip is None or n <= skip:
             return None
-        return ((int(self.stamps[-1]) if until is None else until) - int(self.stamps[0])) / _NS / (n - skip)
+        return ((int(self.stamps[-1]) if until is None else until) - int(self.stamps[0])) / NS_PER_S / (n - skip)
 
 
 def _column(record: RequestRecord, kinds: Booleans, values: NDArray[np.int64] | NDArray[np.intc]) -> Integers:
@@ -81,7 +80,7 @@ def _content_tokens(record: RequestRecord) -> Integers:
 
 
 def _closed(record: RequestRecord) -> float:
-    return (record.close_ns - record.send_ns) / _NS
+    return (record.close_ns - record.send_ns) / NS_PER_S
 
 
 def _chunk_tokens(record: RequestRecord) -> int | None:
@@ -235,7 +234,7 @@ def read_as(tool: str, record: RequestRecord) -> Reading:
     reading: Reading = {"ttft": times.ttft, "e2el": times.e2el}
     for name, field in rules.names:
         value = getattr(times, field)
-        reading[name] = (value / _NS).tolist() if isinstance(value, np.ndarray) else value
+        reading[name] = (value / NS_PER_S).tolist() if isinstance(value, np.ndarray) else value
     if tool == "ixbench":
         own = request_times(record)
         reading |= {name: getattr(own, name) for name in _OWN_FURTHER}

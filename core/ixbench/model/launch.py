@@ -21,6 +21,17 @@ LOOPBACK = "127.0.0.1"
 """Where every server that ixbench starts listens: nothing but this machine needs to reach it."""
 
 
+_LOADING_FACTOR, _LOADING_RESERVE_S = 2.0, 1800.0
+
+
+def loading_limit_s(weights: int, load_rate: int) -> float:
+    """Return the hard limit for getting ready of an engine whose weights are read so fast: twice the reading time and half an hour.
+
+    :param weights: bytes; `load_rate`: bytes a second.
+    """
+    return weights / load_rate * _LOADING_FACTOR + _LOADING_RESERVE_S
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SanityPrompt:
     """A prompt with a known answer, asked greedily before anything is measured: some builds give garbage without an error."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+NS_PER_S = 1_000_000_000
+"""Records hold integer nanoseconds, metrics and settings seconds."""
 _LARGEST = 2**63 - 1
 """Seconds and bytes; larger numbers are slips, or meant to harm."""
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")

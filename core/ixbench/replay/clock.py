@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import anyio
 
-NS_PER_S = 1_000_000_000
+from ixbench.model.units import NS_PER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

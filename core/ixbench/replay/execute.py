@@ -11,7 +11,8 @@ import anyio
 
 from ixbench.model.errors import first_error
 from ixbench.model.exchange import TurnRequest
-from ixbench.replay.clock import NS_PER_S, MonotonicClock
+from ixbench.model.units import NS_PER_S
+from ixbench.replay.clock import MonotonicClock
 from ixbench.replay.lag import LagMonitor, run_queue_wait_s
 from ixbench.replay.load import PhaseLoad
 from ixbench.replay.progress import Progress

@@ -6,8 +6,9 @@ from math import inf
 from typing import TYPE_CHECKING, Self
 
 from ixbench.model.secrets import Redactor
+from ixbench.model.units import NS_PER_S
 from ixbench.replay.body import spec_of
-from ixbench.replay.clock import NS_PER_S, MonotonicClock
+from ixbench.replay.clock import MonotonicClock
 from ixbench.replay.last_prompt import LastPrompt, PromptStore
 from ixbench.replay.prefill import PrefillTimes, has_begun
 from ixbench.replay.prompts.calibrate import calibrate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ixbench.replay.clock import NS_PER_S
+from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

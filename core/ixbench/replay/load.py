@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from ixbench.replay.clock import NS_PER_S
+from ixbench.model.units import NS_PER_S
 from ixbench.replay.graph import ScheduleError, source_of
 from ixbench.replay.idle import IdleCaps
 from ixbench.replay.session import SessionPlayer

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ixbench.model.record import CONTENT_KINDS
-from ixbench.replay.clock import NS_PER_S
+from ixbench.model.units import NS_PER_S
 from ixbench.replay.interpret import Interpreter
 from ixbench.replay.sse import only_comments, split_events
 

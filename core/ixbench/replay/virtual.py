@@ -12,7 +12,8 @@ import selectors
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ixbench.replay.clock import NS_PER_S, Anchor
+from ixbench.model.units import NS_PER_S
+from ixbench.replay.clock import Anchor
 
 if TYPE_CHECKING:
     from collections import deque

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ixbench.measure.definition import Measurement, in_order_of_send
+from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ixbench.model.price import Sku
     from ixbench.model.record import RequestRecord
     from ixbench.replay.execute import ExecutionReport
-
-_NS_PER_S = 1e9
 
 
 def measurement_of(
@@ -57,4 +56,4 @@ def measurement_of(
 def lag_p99_s(records: Iterable[RequestRecord]) -> float | None:
     """Return the p99 of how late the client was while each request of the profile phase was in flight; None without any."""
     lags = np.fromiter((record.lag_ns for record in records if record.phase == "profile"), dtype=np.int64)
-    return float(np.percentile(lags, 99)) / _NS_PER_S if len(lags) else None
+    return float(np.percentile(lags, 99)) / NS_PER_S if len(lags) else None

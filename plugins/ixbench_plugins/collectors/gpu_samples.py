@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import Sample
+from ixbench.api.engine import NS_PER_S, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +31,6 @@ SLACK_S = 0.5
 """How long a tool may take from its stamp to the row in our hands."""
 LATE_LIMIT_S = 300.0
 """A row that is older was not held back by any buffer: its stamp is of another clock."""
-_NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,7 @@ def taken_ns(arrival: Arrival, stamp_s: float, resolution_s: float) -> int:
     late_s = arrival.wall_s - stamp_s
     if late_s <= resolution_s + SLACK_S or late_s > LATE_LIMIT_S:
         return arrival.mono_ns
-    return arrival.mono_ns - round((late_s - resolution_s / 2) * _NS_PER_S)
+    return arrival.mono_ns - round((late_s - resolution_s / 2) * NS_PER_S)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ixbench.api.workload import NS_PER_S
 from ixbench_plugins.agentx.faults import FaultList
 from ixbench_plugins.agentx.json_object import quoted
 from ixbench_plugins.agentx.weka_request import MOST_TOKENS
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens"
 FORM = f"a CSV file that begins with {HEADER}"
-NS_PER_S = 1_000_000_000
 _CELLS = 3
 _TIME = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:\+00:00|Z)?", re.ASCII)
 _TIME_FORM = "a time like 2023-11-16 18:17:03.9799600"

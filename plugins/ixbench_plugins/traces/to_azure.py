@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from ixbench.api.workload import NS_PER_S
 from ixbench_plugins.agentx.faults import FaultList
 from ixbench_plugins.agentx.hits import turns_in_order
 from ixbench_plugins.agentx.sources import iter_traces
 from ixbench_plugins.agentx.tree import make_tree
-from ixbench_plugins.traces.azure import HEADER, NS_PER_S
+from ixbench_plugins.traces.azure import HEADER
 from ixbench_plugins.traces.convert import Converted
 from ixbench_plugins.traces.mooncake import read_mooncake
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ixbench.api.workload import Fault, InputError, counted
+from ixbench.api.workload import NS_PER_S, Fault, InputError, counted
 from ixbench_plugins.agentx.hits import turns_in_order
 from ixbench_plugins.agentx.sources import iter_traces
 from ixbench_plugins.agentx.tree import make_tree
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ixbench_plugins.agentx.trace import Request, Trace
 
-_NS_PER_S = 1e9
 _NO_AGENTS = (
     "A Mooncake trace holds no agents: who waits for whose answer, delays, models and durations are left out, and every request is due at "
     "its recorded time."
@@ -49,7 +48,7 @@ def from_weka(source: str, note: Callable[[str], None] | None) -> Converted:
         tree = make_tree(trace)
         dropped += len(tree.dropped)
         for _, request in turns_in_order(tree):
-            moment_ns = round(request.start_s * _NS_PER_S)
+            moment_ns = round(request.start_s * NS_PER_S)
             line = {
                 "timestamp": milliseconds(moment_ns),
                 "input_length": request.input_tokens,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ixbench.api.workload import NS_PER_S
 from ixbench_plugins.agentx.faults import FaultList
 from ixbench_plugins.agentx.weka_request import MOST_TOKENS
 from ixbench_plugins.traces.convert import Converted
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ixbench_plugins.traces.mooncake import Conversation, Mooncake
     from ixbench_plugins.traces.mooncake_line import Line
 
-_NS_PER_S = 1e9
 _MODEL = "unknown"
 _ALONE = "Weka traces share no blocks, so what different conversations have in common is lost."
 _NO_ARRIVALS = "A Weka trace begins at 0, so the times at which conversations arrive are left out."
@@ -88,7 +88,7 @@ def _timed(talks: tuple[Conversation, ...]) -> Iterator[dict[str, Any]]:
     for moment_ns, _, talk in moments:
         line = talk.lines[0]
         ids = [] if line.block_ids is None else line.block_ids.tolist()
-        yield _request((moment_ns - moments[0][0]) / _NS_PER_S, line.input_tokens, line, ids)
+        yield _request((moment_ns - moments[0][0]) / NS_PER_S, line.input_tokens, line, ids)
 
 
 def _turns(talk: Conversation) -> Iterator[dict[str, Any]]:
@@ -109,7 +109,7 @@ def _turns(talk: Conversation) -> Iterator[dict[str, Any]]:
         more = tokens // BLOCK_TOKENS - len(ids)
         ids += range(following, following + more)
         following += more
-        yield _request(moment_ns / _NS_PER_S, tokens, line, ids)
+        yield _request(moment_ns / NS_PER_S, tokens, line, ids)
         tokens += line.output_tokens or 0
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ixbench.api.workload import Duration, OptionsModel
+from ixbench.api.workload import NS_PER_S, Duration, OptionsModel
 
 if TYPE_CHECKING:
     from ixbench.api.workload import Load
 
-NS_PER_S = 1_000_000_000
 WARMUP_PER_USER = 2
 MOST_REQUESTS = 1_000_000
 """Of a point; a larger number is a slip of the pen."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
-from ixbench.api.workload import Fault, InputError, Phase, Schedule, Session
-from ixbench_plugins.workloads.load import NS_PER_S, Amount, PassesOptions
+from ixbench.api.workload import NS_PER_S, Fault, InputError, Phase, Schedule, Session
+from ixbench_plugins.workloads.load import Amount, PassesOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from ixbench.launch.standstill import STALL_LIMIT_S, STEP_LIMIT_S, prefill_limit
 from ixbench.model.exchange import Exchange
 from ixbench.model.prompt import Message
 from ixbench.model.record import Chunks
-from ixbench.replay.clock import NS_PER_S
+from ixbench.model.units import NS_PER_S
 from ixbench.replay.prefill import FirstToken, PrefillTimes, first_token, has_begun, longest_prefill_s
 from ixbench.replay.wire.capture import Capture
 from ixbench.testing.running import server_process

@@ -13,7 +13,7 @@ import pytest
 from ixbench.model.exchange import Exchange
 from ixbench.model.prompt import SyntheticPrompt
 from ixbench.model.schedule import Edge, Phase, Schedule, Session, Turn
-from ixbench.replay.clock import NS_PER_S
+from ixbench.model.units import NS_PER_S
 from ixbench.replay.execute import execute
 from ixbench.replay.virtual import VirtualClock, VirtualLoop
 

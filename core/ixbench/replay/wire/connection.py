@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from ixbench.model.units import NS_PER_S
 from ixbench.replay.sse import only_comments
 from ixbench.replay.wire.errors import CLOSED, WireError, broken_text, tls_text
 from ixbench.replay.wire.framing import ONE_CHUNK_READS, READ_BYTES, HeadReader
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ixbench.replay.wire.readers import Readers
     from ixbench.replay.wire.stamps import KernelStamps
 
-_NS_PER_S = 1_000_000_000
 _UNKNOWN = 0
 """A stamp that the kernel did not give."""
 
@@ -193,7 +193,7 @@ class Connection:
         capture, limits = self._capture, self._limits
         if capture is None or limits is None:
             return None
-        quiet_s = (now_ns - max(self._last_ns, self._took_ns)) / _NS_PER_S
+        quiet_s = (now_ns - max(self._last_ns, self._took_ns)) / NS_PER_S
         if capture.answered:
             return f"no further byte for {limits.idle_s:g} s" if quiet_s > limits.idle_s else None
         if quiet_s <= limits.first_byte_s:
@@ -217,7 +217,7 @@ class Connection:
         if control:
             stamps = self._stamps
             seconds, nanoseconds = unpack_timespec(control[0][2])
-            stamp = seconds * _NS_PER_S + nanoseconds - stamps.offset_ns
+            stamp = seconds * NS_PER_S + nanoseconds - stamps.offset_ns
             if not stamps.since_ns < stamp <= stamps.until_ns:
                 stamp = stamps.moment(stamp + stamps.offset_ns, self._now()) or _UNKNOWN
         if stamp == _UNKNOWN:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import httpx
 
+from ixbench.model.units import NS_PER_S
 from ixbench.replay.clock import MonotonicClock
 from ixbench.replay.wire.capture import Capture
 from ixbench.replay.wire.connection import Connection
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ixbench.replay.clock import Clock
     from ixbench.replay.wire.readers import Readers
 
-_NS_PER_S = 1_000_000_000
 _SWEEPS_A_LIMIT = 4
 _LONGEST_SWEEP_S = 1.0
 _SHORTEST_SWEEP_S = 0.02
@@ -249,7 +249,7 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         return connection
 
     def _left_s(self, limit_s: float, capture: Capture) -> float:
-        return max(limit_s - (self._clock.now_ns() - capture.send_ns) / _NS_PER_S, 0.0)
+        return max(limit_s - (self._clock.now_ns() - capture.send_ns) / NS_PER_S, 0.0)
 
     def _take_idle(self, origin: Origin) -> Connection | None:
         idle = self._idle.get(origin)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ixbench.api.workload import Edge
+from ixbench.api.workload import NS_PER_S, Edge
 from ixbench_plugins.agentx.delays import child_start, delay_s
 from ixbench_plugins.agentx.replay.layout import LayoutPlan
 from ixbench_plugins.agentx.snapshot import draw_snapshot
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ixbench_plugins.agentx.snapshot import Snapshot
     from ixbench_plugins.agentx.trace import Request, Stream, Tree, TurnKey
 
-NS_PER_S = 1_000_000_000
 MAIN = "main"
 
 

@@ -6,8 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ixbench.api.workload import BlockPrompt, Session, Turn
-from ixbench_plugins.agentx.replay.plan import NS_PER_S
+from ixbench.api.workload import NS_PER_S, BlockPrompt, Session, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from array import array
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ixbench.api.engine import CHUNK_KINDS, Chunks, Exchange, Fault, InputError, VirtualClock
+from ixbench.api.engine import CHUNK_KINDS, NS_PER_S, Chunks, Exchange, Fault, InputError, VirtualClock
 from ixbench_plugins.engines.simulated.batch import Batch, Sequence
 from ixbench_plugins.engines.simulated.prompts import PromptReader
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ixbench_plugins.engines.simulated.model import StepModel
     from ixbench_plugins.engines.simulated.settings import SimulatedSettings
 
-_NS_PER_S = 1_000_000_000
 _REFUSAL_NS = 1_000_000
 """A refusal takes some time, since a client that is refused at once may ask for ever at one moment."""
 _TEXT = CHUNK_KINDS.index("text")
@@ -90,7 +89,7 @@ class SimulatedChannel:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_ns = end_ns
-        self._timer = None if end_ns is None else asyncio.get_running_loop().call_at(end_ns / _NS_PER_S, self._wake)
+        self._timer = None if end_ns is None else asyncio.get_running_loop().call_at(end_ns / NS_PER_S, self._wake)
 
     def _wake(self) -> None:
         self._timer = self._timer_ns = None

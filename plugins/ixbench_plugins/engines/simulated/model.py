@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-NS_PER_S = 1_000_000_000
+from ixbench.api.engine import NS_PER_S
+
 _NEGLIGIBLE = 1e-12
 """A share of experts that is too small to count as missed."""
 
