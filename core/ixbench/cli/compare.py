@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench.host.contracts.command import Command
+from ixbench.model.exit_codes import EXIT_NOTHING
 
 if TYPE_CHECKING:
     from ixbench.host.host import Host
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 REPORTER = "compare"
 SUFFIXES = (".html", ".md", ".json", ".txt")
 EXIT_SLOWER = 1
-EXIT_NOTHING = 3
 """Nothing could be compared, or --fail-on had nothing to judge."""
 
 DESCRIPTION = """\

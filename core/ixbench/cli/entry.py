@@ -8,11 +8,12 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from ixbench.model.exit_codes import EXIT_INTERRUPTED
+
 if TYPE_CHECKING:
     from types import FrameType
 
 SAYS = "ixbench: interrupted\n"
-EXIT_INTERRUPTED = 130
 COLLECT_EVERY = 100_000
 """New objects between two garbage collections; Python's 700 cost a fifth of the start, which makes objects that stay."""
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench.host.contracts.command import Command
+from ixbench.model.exit_codes import EXIT_NOTHING
 
 if TYPE_CHECKING:
     from ixbench.host.contracts.importer import ImportContext
     from ixbench.host.host import Host
     from ixbench.model.price import Quote
 
-EXIT_NOTHING = 3
 """Every row was refused."""
 
 _MOST_COUNTED = 10**9

@@ -17,6 +17,7 @@ from ixbench.host.load import load_host
 from ixbench.host.specs import Specs
 from ixbench.model.counts import counted
 from ixbench.model.errors import MOST_TOLD, Fault, InputError, IxbenchError, describe, did_you_mean
+from ixbench.model.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_READER_GONE, EXIT_WRONG_INPUT
 from ixbench.model.printable import printable
 from ixbench.model.secrets import redact_text
 
@@ -49,11 +50,6 @@ BUILT_IN = (
 
 DEBUG_VARIABLE = "IXBENCH_DEBUG"
 """Set to anything but 0, an unforeseen failure shows its traceback."""
-
-EXIT_FAILED = 1
-EXIT_WRONG_INPUT = 2
-EXIT_INTERRUPTED = 130
-EXIT_READER_GONE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench.host.contracts.command import Command
+from ixbench.model.exit_codes import EXIT_NOTHING
 
 if TYPE_CHECKING:
     import argparse
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.model.run import RunView
 
-EXIT_NOTHING = 3
 """No foreign file gave a point."""
 
 

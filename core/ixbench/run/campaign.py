@@ -16,6 +16,7 @@ from ixbench.launch.leftover import leftovers
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError, IxbenchError, first_error
 from ixbench.model.events import RunFinished, RunStarted
+from ixbench.model.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK
 from ixbench.model.printable import is_text, printable
 from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
@@ -41,11 +42,6 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.model.point import Plan, Point
     from ixbench.model.result import PointResult
-
-EXIT_VALID = 0
-EXIT_SOME_INVALID = 1
-EXIT_NOTHING_MEASURED = 3
-EXIT_INTERRUPTED = 130
 
 
 def run_campaign(
@@ -103,15 +99,15 @@ def run_campaign(
     if interrupted:
         return EXIT_INTERRUPTED
     code = exit_code(finished, [point.id for point in selected] if until is None else [])
-    return EXIT_SOME_INVALID if failed and code == EXIT_VALID else code
+    return EXIT_FAILED if failed and code == EXIT_OK else code
 
 
 def exit_code(finished: Sequence[PointResult], selected: Sequence[str]) -> int:
     """Return 0 if every point is valid, 1 if one failed, is invalid or missing, 3 if no point has any numbers."""
     if not any(result.failure is None for result in finished):
-        return EXIT_NOTHING_MEASURED
+        return EXIT_NOTHING
     missing = set(selected) - {result.id for result in finished}
-    return EXIT_VALID if not missing and all(result.usable for result in finished) else EXIT_SOME_INVALID
+    return EXIT_OK if not missing and all(result.usable for result in finished) else EXIT_FAILED
 
 
 def _check_names(campaign: Campaign, results: Path) -> None:
