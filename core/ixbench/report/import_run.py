@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ixbench.model.errors import Fault, InputError
 from ixbench.model.imported import import_source
 from ixbench.model.printable import printable
 from ixbench.model.secrets import Redactor
+from ixbench.plan.select import matching
 from ixbench.report.foreign import (
     UnknownFormatError,
     import_report,
@@ -93,7 +93,7 @@ def import_files(paths: Sequence[Path], host: Host, context: ImportContext, only
             measurements[name] = measurement
     return Imported(
         results=tuple(read.results),
-        points=tuple(_only(points, only) if points else points),
+        points=tuple(_only(points, only) if points and only else points),
         measurements=measurements,
         replaced=replaced,
         unread=tuple(read.unread),
@@ -235,15 +235,8 @@ class _Read:
 
 
 def _only(points: Sequence[PointResult], patterns: Sequence[str]) -> list[PointResult]:
-    ids = [point.id for point in points]
-    faults = [
-        Fault(where=f"--only {pattern}", problem="matches no point", allowed=", ".join(ids[:40]) + (", ..." if len(ids) > 40 else ""))  # noqa: PLR2004 - as many as fit a message
-        for pattern in patterns
-        if not any(fnmatchcase(name, pattern.lower()) for name in ids)
-    ]
-    if faults:
-        raise InputError(faults)
-    return [point for point in points if not patterns or any(fnmatchcase(point.id, pattern.lower()) for pattern in patterns)]
+    chosen = matching([point.id for point in points], patterns)
+    return [point for point in points if point.id in chosen]
 
 
 def _on_record(result: ForeignResult) -> dict[str, Any]:
