@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ixbench.api.workload import Fault, InputError, counted, describe_value, did_you_mean, is_sendable, read_messages
-from ixbench_plugins.traces.lines import MOST_LINE_BYTES, numbered, read_whole
+from ixbench.api.workload import Fault, InputError, describe_value, did_you_mean, is_sendable, read_messages
+from ixbench_plugins.agentx.faults import FaultList
+from ixbench_plugins.traces.lines import each_line, read_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,9 +26,6 @@ _LIMIT_ELSEWHERE = ("max_tokens", "max_completion_tokens", "max_new_tokens", "ou
 """What they call the limit of its answer."""
 _PAYLOAD = ("model", "stream", "stream_options")
 """Keys of a request's body that the client sets itself."""
-_MOST_FAULTS = 20
-_MOST_COUNTED = 10_000
-"""Beyond those that are told: such a file is none of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,32 +76,24 @@ def _read(path: Path, _modified_ns: int, _size: int) -> Corpus:
     """Read a file once for all points of a run; one that has changed is another file."""
     content = read_whole(path, FILE, marked=True)
     conversations: list[Conversation] = []
-    faults: list[Fault] = []
-    more = 0
-    for number, line in numbered(content):
-        found = _conversation(line, number)
+    faults = FaultList(str(path))
+
+    def read(line: bytes, wrong: FaultList) -> None:
+        found = _conversation(line, wrong.line or 0)
         if isinstance(found, Conversation):
             conversations.append(found)
-            continue
-        room = max(_MOST_FAULTS - len(faults), 0)
-        more += len(found[room:])
-        if more > _MOST_COUNTED:
-            break
-        where = f"{path}: line {number}"
-        faults += [Fault(where=where, problem=problem, allowed=allowed, advice=advice) for problem, allowed, advice in found[:room]]
-    if not conversations and not faults:
-        faults.append(Fault(where=str(path), problem="holds no prompt", allowed=FORM))
-    if more:
-        amount = f"more than {_MOST_COUNTED} more faults" if more > _MOST_COUNTED else counted(more, "more fault")
-        faults.append(Fault(where=str(path), problem=f"has {amount}"))
-    if faults:
-        raise InputError(faults)
+            return
+        for problem, allowed, advice in found:
+            wrong.add("", problem, allowed=allowed, advice=advice)
+
+    each_line(path, content, faults, read)
+    if not conversations and not faults.count:
+        faults.add("", "holds no prompt", allowed=FORM)
+    faults.raise_any()
     return Corpus(conversations=tuple(conversations), hash=f"sha256:{hashlib.sha256(content).hexdigest()[:16]}")
 
 
 def _conversation(line: bytes, number: int) -> Conversation | list[Problem]:
-    if len(line) > MOST_LINE_BYTES:
-        return [(f"is longer than {MOST_LINE_BYTES} bytes", "", "")]
     try:
         value = json.loads(line.decode())
     except (ValueError, RecursionError) as error:

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from ixbench.api.workload import Edge, InputError, Load, Message, MessagesPrompt, TextPrompt
+from ixbench_plugins.agentx.faults import MOST
 from ixbench_plugins.workloads.prompts import Prompts, PromptsOptions
 
 CLOSED = Load(concurrency=2)
@@ -216,9 +217,9 @@ def test_a_line_of_another_tool_is_refused_with_the_key_to_use(write):
 
 
 def test_a_very_broken_file_is_summed_up(write):
-    found = faults(write(*(["broken"] * 50)))
-    assert len(found) == 21
-    assert "30 more faults" in found[-1]
+    found = faults(write(*(["broken"] * (MOST + 50))))
+    assert len(found) == MOST + 1
+    assert f"has more faults; the first {MOST} are told" in found[-1]
 
 
 def test_files_that_are_none_are_told(write, tmp_path):
