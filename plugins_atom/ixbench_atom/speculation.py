@@ -26,7 +26,7 @@ def speculation_findings(options: AtomOptions, model: ModelSpec) -> Iterator[Fin
         yield from _draft(options.speculative, model)
         yield from _acceptance(options.speculative)
         yield from _together(options, options.speculative)
-        if options.sanity and options.speculative.synthetic_length is not None:
+        if options.sanity and options.speculative.synthetic:
             yield _error("sanity_synthetic", "sanity = true and synthetic acceptance exclude each other: no answer has a meaning then")
     yield from _capture(options)
 
@@ -56,7 +56,7 @@ def _acceptance(spec: Speculative) -> Iterator[Finding]:
             f"speculative.acceptance_length = {spec.acceptance_length:g} is impossible with tokens = {tokens}; allowed: 1 to {tokens + 1}"
         )
         yield _error("acceptance_range", text)
-    if spec.synthetic_length is not None and spec.dspark is not None and spec.dspark.confidence_schedule:
+    if spec.synthetic and spec.dspark is not None and spec.dspark.confidence_schedule:
         text = (
             "speculative.dspark.confidence_schedule and synthetic acceptance exclude each other: a request that verifies few tokens "
             "stays below the acceptance asked for; keep one of them"

@@ -60,11 +60,9 @@ class Speculative(OptionsModel):
         return self
 
     @property
-    def synthetic_length(self) -> float | None:
-        """Mean tokens a step that synthetic acceptance asks for, however it is written; None where acceptance is real."""
-        if self.acceptance_rate is not None:
-            return round(1 + (self.tokens or 1) * self.acceptance_rate, 4)
-        return self.acceptance_length
+    def synthetic(self) -> bool:
+        """Whether acceptance is synthetic; its mean length is read from the flags, where verbatim ones may change it."""
+        return self.acceptance_length is not None or self.acceptance_rate is not None
 
 
 class KvOffload(HostMemory):

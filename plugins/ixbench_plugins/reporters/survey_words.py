@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ixbench.api.report import counted, format_rate
 from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE
-from ixbench_plugins.reporters.words import SIMULATED, SIMULATED_NOTE
+from ixbench_plugins.reporters.words import MISSES, SIMULATED, SIMULATED_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +21,8 @@ NOTHING = "No run has a point."
 NOTES = {"imported": IMPORTED_NOTE, "simulated": SIMULATED_NOTE}
 """What must be said before such numbers."""
 _MARKS = {"imported": IMPORTED, "simulated": SIMULATED}
-_MISSES = {"unreachable": "unreachable", "below_range": "below range", "no_points": "no valid point", "no_curve": "no valid point"}
+_MISSES = MISSES | dict.fromkeys(("no_points", "no_curve"), "no valid point")
+"""Of a day or an engine among many nobody asks which of the two it was."""
 
 
 def marks_of(style: Style) -> tuple[str, ...]:

@@ -36,12 +36,13 @@ _POLICY = {
     "priority": "Speculative fp4, speculative fp8, standard fp4 and standard fp8 answer in this order; others do not compete (priority).",
 }
 
-_MISSES = {
+MISSES = {
     "unreachable": "unreachable",
     "below_range": "below range",
     "no_points": "no points",
     "no_curve": "no curve",
 }
+"""Why a rung of a ladder has no value, by its status."""
 
 
 def title(ladder: Ladder) -> str:
@@ -95,8 +96,8 @@ def read(rung: LadderRung, ladder: Ladder, *, bracket: bool = False) -> str:
 
     :param bracket: say how far apart the points are between which it was read.
     """
-    if rung.status in _MISSES:
-        words = "no rate per GPU" if not ladder.rates_known and ladder.configs else f"{_MISSES[rung.status]}{_nearest(rung)}"
+    if rung.status in MISSES:
+        words = "no rate per GPU" if not ladder.rates_known and ladder.configs else f"{MISSES[rung.status]}{_nearest(rung)}"
     elif rung.status == "meets_slo":
         words = f"meets, at {format_rate(rung.at_tok_s_user)} tok/s/user"
     else:
