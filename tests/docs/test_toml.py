@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import tomli
 
-from ixbench.campaign.read import campaign_from_table, read_campaign
+from ixbench.campaign.document import Document
+from ixbench.campaign.read import campaign_from_document, read_campaign
 from ixbench.host.load import load_host
 from ixbench.plan.expand import make_plan
 
@@ -73,4 +74,4 @@ def test_every_fragment_fits_into_a_campaign(name, block, tmp_path, monkeypatch)
     elif isinstance(deployment, list):
         whole["deployment"] = [{"engine": "vllm", "concurrency": [1]} | one for one in deployment]
     host = load_host()
-    assert make_plan(campaign_from_table(whole, host, where="the page"), host).points
+    assert make_plan(campaign_from_document(Document(where="the page", table=whole), host), host).points

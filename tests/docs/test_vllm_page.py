@@ -7,7 +7,8 @@ from pathlib import Path
 
 import tomli
 
-from ixbench.campaign.read import campaign_from_table
+from ixbench.campaign.document import Document
+from ixbench.campaign.read import campaign_from_document
 from ixbench.host.load import load_host
 from ixbench.plan.expand import make_plan
 
@@ -27,5 +28,5 @@ def test_the_example_is_a_campaign():
     text = (DOCS.parent / "plugins_vllm" / "README.md").read_text(encoding="utf-8")
     block = text.partition("```toml\n")[2].partition("```")[0]
     host = load_host()
-    plan = make_plan(campaign_from_table(tomli.loads(block), host, where="README.md"), host)
+    plan = make_plan(campaign_from_document(Document(where="README.md", table=tomli.loads(block)), host), host)
     assert [point.id for point in plan.points] == ["vllm-c1", "vllm-c4", "vllm-c8", "vllm-c10"]

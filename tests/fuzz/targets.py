@@ -296,8 +296,6 @@ def gpu_tools(data: bytes) -> None:
         amd_smi.read_csv,
         amd_smi.read_energy,
         rocm_smi.read_memory,
-        rocm_smi.read_power,
-        rocm_smi.read_memory_share,
         rocm_smi.read_mec_firmware,
         nvidia.read_memory,
         gpu_rows,
@@ -310,7 +308,6 @@ def gpu_tools(data: bytes) -> None:
     row = NvidiaRows(wanted=frozenset(), columns=COLUMNS)
     for line in text.splitlines(keepends=True):
         row.read(line, Arrival(mono_ns=1, wall_s=1.0))
-    amd_smi.read_static(text, {})
     nvidia.read_processes(text, nvidia.read_memory(text) or ())
 
 

@@ -165,25 +165,23 @@ def test_recipes_that_never_ran_say_so(recipe, concurrency):
 
 @pytest.mark.parametrize("recipe", sorted(ADAPTER.recipes()))
 def test_a_campaign_takes_them_and_marks_other_concurrencies(recipe):
-    from ixbench.campaign.read import campaign_from_table
+    from ixbench.campaign.document import Document
+    from ixbench.campaign.read import campaign_from_document
     from ixbench.plan.expand import make_plan
 
     table = ADAPTER.recipes()[recipe]
     published = [int(number) for number in table["at"]]
     host = load_host()
-    campaign = campaign_from_table(
-        {
-            "schema": 1,
-            "model": {"id": table["model"], "precision": "fp4"},
-            "hardware": {"sku": "mi355x", "gpus": table["tensor_parallel"], "absent": "simulate"},
-            "workload": {"use": "fixed", "requests": 1},
-            "deployment": [
-                {"engine": "vllm", "recipe": recipe, "concurrency": [published[0], published[0] + 1000]},
-            ],
-        },
-        host,
-        where="t.toml",
-    )
+    asked = {
+        "schema": 1,
+        "model": {"id": table["model"], "precision": "fp4"},
+        "hardware": {"sku": "mi355x", "gpus": table["tensor_parallel"], "absent": "simulate"},
+        "workload": {"use": "fixed", "requests": 1},
+        "deployment": [
+            {"engine": "vllm", "recipe": recipe, "concurrency": [published[0], published[0] + 1000]},
+        ],
+    }
+    campaign = campaign_from_document(Document(where="t.toml", table=asked), host)
     made = make_plan(campaign, host)
     assert made.points[0].deployment.notes == ()
     assert f"has no settings for concurrency {published[0] + 1000}" in made.points[1].deployment.notes[0]

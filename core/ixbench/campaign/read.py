@@ -66,15 +66,6 @@ def read_campaign(path: Path | str, host: Host, *, overrides: Sequence[str] = ()
     return campaign_from_document(document if url is None else attach(document, url), host)
 
 
-def campaign_from_table(table: dict[str, Any], host: Host, *, where: str) -> Campaign:
-    """Return the campaign that a table asks for; relative paths in it start at the current folder.
-
-    :param where: what made the table, for messages: "ixbench bench".
-    :raises InputError: with every fault of the table.
-    """
-    return campaign_from_document(Document(where=where, table=table), host)
-
-
 def campaign_from_document(document: Document, host: Host) -> Campaign:
     """Return the validated campaign.
 

@@ -25,15 +25,6 @@ FACTS = "measurement"
 """The key in `provenance`."""
 
 
-ELSEWHERE = frozenset(
-    {
-        *("records", "load", "gpus", "agentic", "lag_p99_s", "client_cpu_s", "client_wait_s", "clock", "read_samples"),
-        *("accuracy_gate", "accuracy"),
-    }
-)
-"""Fields of a measurement that requests.jsonl, samples.jsonl, `identity`, `client` and `accuracy` hold."""
-
-
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     on_host: bool
     start_ns: int | None

@@ -46,11 +46,6 @@ class Snapshot:
     """How many turns of each stream lie before the instant: they count as ended."""
 
 
-def snapshot_at(tree: Tree, t_star_s: float) -> Snapshot:
-    """Return the state at an instant."""
-    return _snapshot(tree, t_star_s * _MS_PER_S)
-
-
 def draw_snapshot(tree: Tree, *, seed: int, lane: int, first: float, last: float) -> Snapshot:
     """Return the state at an instant that is drawn evenly from a stretch of the recording.
 
@@ -62,11 +57,14 @@ def draw_snapshot(tree: Tree, *, seed: int, lane: int, first: float, last: float
     low, high = begin + first * (end - begin), begin + last * (end - begin)
     digest = hashlib.sha256(f"{seed}:{tree.trace.id}:{lane}".encode()).digest()
     random = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-    return _snapshot(tree, float(random.uniform(low, high)) if high > low else low)
+    return snapshot_at(tree, float(random.uniform(low, high)) if high > low else low)
 
 
-def _snapshot(tree: Tree, t_star_ms: float) -> Snapshot:
-    # In milliseconds, as the reference draws it: in seconds a turn at the very instant could fall on its other side.
+def snapshot_at(tree: Tree, t_star_ms: float) -> Snapshot:
+    """Return the state at an instant.
+
+    It is in milliseconds, as the reference draws it: in seconds a turn at the very instant could fall on its other side.
+    """
     done = {stream.id: _turns_before(stream, t_star_ms) for stream in tree.streams}
     live: list[LiveStream] = []
     joins: set[int] = set()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import csv
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ixbench_plugins.hardware.tool_json import entry, gpu_rows, number, size, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 LIST = ("amd-smi", "list", "-e", "--json")
 LIST_OLD = ("amd-smi", "list", "--json")
 """Without HIP indices, which older versions don't tell."""
-STATIC = ("amd-smi", "static", "--json")
 MEMORY = ("amd-smi", "metric", "--mem-usage", "--json")
 PROCESS = ("amd-smi", "process", "--json")
 WATCH = ("amd-smi", "metric", "-p", "-c", "-t", "-u", "-w", "1", "--csv")
@@ -33,18 +31,6 @@ class ListedGpu:
     """PCI address."""
     hip: int | None
     """Index of HIP; None where this version does not tell it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaticGpu:
-    """One GPU of `amd-smi static`."""
-
-    gpu: int
-    sku: str | None
-    gfx: str | None
-    vram_bytes: int | None
-    partition: str | None
-    """Compute partition mode, for instance "SPX"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +56,6 @@ class Process:
 def read_list(text: str) -> tuple[ListedGpu, ...]:
     """Return the GPUs of `amd-smi list`."""
     return tuple(ListedGpu(gpu=index, bdf=str(row.get("bdf", "")), hip=whole(row.get("hip_id"))) for index, row in _indexed(gpu_rows(text)))
-
-
-def read_static(text: str, device_ids: Mapping[int, str]) -> tuple[StaticGpu, ...]:
-    """Return the GPUs of `amd-smi static`; the market name may be N/A, so the device id decides, then any name.
-
-    :param device_ids: PCI device ids to SKUs.
-    """
-    return tuple(
-        StaticGpu(
-            gpu=index,
-            sku=_sku(row, device_ids),
-            gfx=_text(entry(row, "asic", "target_graphics_version")),
-            vram_bytes=size(entry(row, "vram", "size"), unit="MB"),
-            partition=_text(entry(row, "partition", "accelerator_partition")),
-        )
-        for index, row in _indexed(gpu_rows(text))
-    )
 
 
 def read_metric(text: str) -> tuple[Metric, ...]:
@@ -162,16 +131,3 @@ def hip_indices(listed: Sequence[ListedGpu]) -> dict[int, int]:
 
 def _indexed(rows: Sequence[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
     return [(index, row) for row in rows if (index := whole(row.get("gpu"))) is not None]
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value != "N/A" else None
-
-
-def _sku(row: dict[str, Any], device_ids: Mapping[int, str]) -> str | None:
-    told = _text(entry(row, "asic", "device_id")) or ""
-    if re.fullmatch(r"0x[0-9a-fA-F]{1,8}", told) and int(told, 16) in device_ids:
-        return device_ids[int(told, 16)]
-    names = {_text(entry(row, "asic", "market_name")) or "", _text(entry(row, "board", "product_name")) or ""}
-    words = {word.lower() for name in names for word in name.split()}
-    return next((sku for sku in sorted(set(device_ids.values())) if sku in words), None)

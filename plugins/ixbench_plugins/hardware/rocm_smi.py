@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ixbench_plugins.hardware.tool_json import find_json, number, size
+from ixbench_plugins.hardware.tool_json import find_json, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MEMORY = ("rocm-smi", "--showmeminfo", "vram", "--json")
-MEMORY_SHARE = ("rocm-smi", "--showmemuse")
 FIRMWARE = ("rocm-smi", "--showfw")
 MEC_WITHOUT_WORKAROUND = 177
 """First MEC firmware with which RCCL needs no HSA_NO_SCRATCH_RECLAIM=1."""
-POWER_KEYS = ("Current Socket Graphics Package Power (W)", "Average Graphics Package Power (W)")
 
 
 def read_memory(text: str) -> dict[int, tuple[int, int]]:
@@ -28,16 +26,6 @@ def read_memory(text: str) -> dict[int, tuple[int, int]]:
             return {}
         found[card] = (used, total)
     return found
-
-
-def read_power(text: str) -> dict[int, float | None]:
-    """Return watts by card; the key has two names."""
-    return {card: next((watts for key in POWER_KEYS if (watts := number(row.get(key))) is not None), None) for card, row in _cards(text)}
-
-
-def read_memory_share(text: str) -> dict[int, int]:
-    """Return the percentage of memory that is used, by card."""
-    return {int(card): int(share) for card, share in re.findall(r"^GPU\[(\d+)\]\s*:.*VRAM%\):\s*(\d+)\s*$", text, re.MULTILINE)}
 
 
 def read_mec_firmware(text: str) -> int | None:

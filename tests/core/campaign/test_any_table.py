@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ixbench.campaign.campaign import Campaign
-from ixbench.campaign.read import campaign_from_table
+from ixbench.campaign.document import Document
+from ixbench.campaign.read import campaign_from_document
 from ixbench.model.errors import InputError
 from ixbench.plan.expand import make_plan
 from ixbench.plan.show import plan_json, plan_text
@@ -86,7 +87,7 @@ def tables(draw):
 
 
 def test_the_table_to_be_changed_is_good(house):
-    plan = make_plan(campaign_from_table(deepcopy(GOOD), house, where="t"), house)
+    plan = make_plan(campaign_from_document(Document(where="t", table=deepcopy(GOOD)), house), house)
     assert len(plan.points) == 10
 
 
@@ -95,7 +96,7 @@ def test_the_table_to_be_changed_is_good(house):
 def test_any_table_is_a_campaign_or_faults(house, table):
     before = deepcopy(table)
     try:
-        campaign = campaign_from_table(table, house, where="t")
+        campaign = campaign_from_document(Document(where="t", table=table), house)
     except InputError as error:
         faults = error.faults
         assert faults

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ixbench.campaign.read import campaign_from_table, read_campaign
+from ixbench.campaign.document import Document
+from ixbench.campaign.read import campaign_from_document, read_campaign
 from ixbench.campaign.schema import DeploymentTable
 from ixbench.model.deployment import EnvVar
 from ixbench.model.errors import InputError
@@ -222,6 +223,24 @@ speculative.tokens = [3]
     )
 
 
+def test_more_points_than_anybody_waits_for_are_a_fault_before_any_is_made(write, house):
+    many = list(range(1, 301))
+    swept = "".join(f"{name} = {many}\n" for name in ("max_num_seqs", "args.--a", "args.--b", "args.--c"))
+    matrix = f'[[deployment]]\nengine = "acme"\nconcurrency = {many}\n[deployment.matrix]\n{swept}'.replace("args.--", '"args.--')
+    for name in "abc":
+        matrix = matrix.replace(f'"args.--{name} ', f'"args.--{name}" ')
+    others = "".join(f'[[deployment]]\nname = "n{number}"\nengine = "acme"\nconcurrency = {list(range(1, 5001))}\n' for number in range(3))
+    for text, problem in ((matrix, "2,430,000,000,000 points"), (others, "15,000 points")):
+        with pytest.raises(InputError, match=f"brings the campaign to {problem}; allowed: up to 10,000"):
+            read_campaign(write(HEAD + text), house)
+
+
+def test_long_lists_with_a_value_twice_take_their_length_and_not_its_square(write, house):
+    for lists in (f"concurrency = {[1] * 300_000}", f"concurrency = [1]\n[deployment.matrix]\nmax_num_seqs = {[1] * 300_000}"):
+        with pytest.raises(InputError, match="found 1 twice"):
+            read_campaign(write(f'{HEAD}[[deployment]]\nengine = "acme"\n{lists}\n'), house)
+
+
 def test_paths_start_at_the_file_and_commands_do_not(write, house, tmp_path):
     (tmp_path / "sub").mkdir()
     text = """
@@ -338,9 +357,9 @@ def test_the_hash_tells_what_is_asked_and_hides_what_is_secret(write, house):
 
 def test_a_table_in_place_of_a_file(house):
     table = {"schema": 1, "workload": {"use": "steady"}, "deployment": [{"engine": "plain", "url": "http://h", "concurrency": [1]}]}
-    assert campaign_from_table(table, house, where="ixbench bench").title == "ixbench bench"
+    assert campaign_from_document(Document(where="ixbench bench", table=table), house).title == "ixbench bench"
     with pytest.raises(InputError, match=r"^ixbench bench: workload.requests: found 'x'; allowed: a whole number$"):
-        campaign_from_table({**table, "workload": {"use": "steady", "requests": "x"}}, house, where="ixbench bench")
+        campaign_from_document(Document(where="ixbench bench", table={**table, "workload": {"use": "steady", "requests": "x"}}), house)
 
 
 def test_a_wrong_value_of_a_recipe_is_told_there(write, house, monkeypatch):

@@ -10,7 +10,8 @@ import pytest
 
 import ixbench_plugins
 from ixbench.api.hooks import hookimpl
-from ixbench.campaign.read import campaign_from_table
+from ixbench.campaign.document import Document
+from ixbench.campaign.read import campaign_from_document
 from ixbench.cli.parser import Parser, parse
 from ixbench.cli.run import COMMAND, resume_command
 from ixbench.host.host import Host
@@ -92,7 +93,7 @@ def test_ctrl_c_before_the_first_point_says_how_to_go_on(tmp_path, capsys):
         "deployment": [{"engine": "endpoint", "url": "http://127.0.0.1:9", "concurrency": [1, 2]}],
     }
     host = Host.of({"builtin": ixbench_plugins, "interrupter": Interrupter()})
-    campaign = campaign_from_table(table, host, where="t.toml")
+    campaign = campaign_from_document(Document(where="t.toml", table=table), host)
     plan = make_plan(campaign, host)
     code = run_campaign(campaign, plan, host, results=tmp_path, resume_with="ixbench run t.toml --resume")
     lines = capsys.readouterr().err.splitlines()

@@ -8,7 +8,8 @@ import pytest
 
 from ixbench.api.engine import DetectedGpu, EnvVar, HardwareBook, LaunchPlan, ProcessPlan, Sku
 from ixbench.api.hooks import hookimpl
-from ixbench.campaign.read import campaign_from_table
+from ixbench.campaign.document import Document
+from ixbench.campaign.read import campaign_from_document
 from ixbench.host.host import Host
 from ixbench.model.errors import InputError
 from ixbench.plan.expand import make_plan
@@ -47,7 +48,7 @@ def faults(house_plugin):
         host = Host.of({"machine": Plugin()})
         usual = {"schema": 1, "model": {"id": "m"}, "workload": {"use": "steady"}, "hardware": {"sku": "mi355x", "gpus": 8}}
         table = usual | {"deployment": [{"engine": "acme", "concurrency": [1, 2]}]} | tables
-        plan = make_plan(campaign_from_table(table, host, where="t.toml"), host)
+        plan = make_plan(campaign_from_document(Document(where="t.toml", table=table), host), host)
         try:
             check_gpus(plan, plan.points, host, environ or {}, where="t.toml")
         except InputError as error:

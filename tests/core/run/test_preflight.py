@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ixbench.campaign.read import campaign_from_table
+from ixbench.campaign.document import Document
+from ixbench.campaign.read import campaign_from_document
 from ixbench.host.load import load_host
 from ixbench.model.errors import InputError, PluginError
 from ixbench.plan.expand import make_plan
@@ -14,7 +15,7 @@ from ixbench.run.preflight import check_files, check_profiled, check_reads, chec
 def planned(house, **tables):
     usual = {"schema": 1, "model": {"id": "m"}, "workload": {"use": "steady"}, "deployment": [{"engine": "acme", "concurrency": [1, 2]}]}
     table = usual | tables
-    return make_plan(campaign_from_table(table, house, where="t.toml"), house)
+    return make_plan(campaign_from_document(Document(where="t.toml", table=table), house), house)
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def absent(host, **hardware):
         "hardware": {"sku": "tpuv7", "gpus": 4} | hardware,
         "deployment": [{"engine": "llamacpp", "concurrency": [1]}],
     }
-    plan = make_plan(campaign_from_table(table, host, where="t.toml"), host)
+    plan = make_plan(campaign_from_document(Document(where="t.toml", table=table), host), host)
     return simulated_points(plan, plan.points, host, where="t.toml", everything=False)
 
 
@@ -136,7 +137,7 @@ def test_check_asks_for_weights_only_where_an_engine_would_be_started(real, abse
         "hardware": {"sku": "mi355x", "gpus": 8, "absent": absent},
         "deployment": [{"engine": "vllm", "recipe": "kimi-k3-mi355x", "concurrency": [1]}],
     }
-    campaign = campaign_from_table(table, real, where="t.toml")
+    campaign = campaign_from_document(Document(where="t.toml", table=table), real)
     plan = make_plan(campaign, real)
     if refused:
         with pytest.raises(InputError, match="model\\.path: /no/such/folder does not exist"):
@@ -159,7 +160,7 @@ def test_a_profile_of_a_server_without_its_profiler_is_refused(real, profiler):
         "workload": {"use": "fixed", "requests": 1},
         "deployment": [{"engine": "vllm", "concurrency": [1], "profiler": profiler}],
     }
-    plan = make_plan(campaign_from_table(table, real, where="t.toml"), real)
+    plan = make_plan(campaign_from_document(Document(where="t.toml", table=table), real), real)
     if profiler:
         check_profiled("vllm-c1", plan, plan.points, frozenset(), real)
     else:

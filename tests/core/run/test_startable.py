@@ -6,7 +6,8 @@ import hashlib
 
 import pytest
 
-from ixbench.campaign.read import campaign_from_table
+from ixbench.campaign.document import Document
+from ixbench.campaign.read import campaign_from_document
 from ixbench.host.load import load_host
 from ixbench.model.errors import InputError
 from ixbench.plan.expand import make_plan
@@ -17,7 +18,7 @@ from ixbench.run.startable import check_commands, check_scripts_of
 def planned(house, **settings):
     table = {"schema": 1, "model": {"id": "m"}, "workload": {"use": "steady"}}
     table["deployment"] = [{"engine": "acme", "concurrency": [1, 2]} | settings]
-    return make_plan(campaign_from_table(table, house, where="t.toml"), house)
+    return make_plan(campaign_from_document(Document(where="t.toml", table=table), house), house)
 
 
 def told(check, *arguments):
@@ -111,7 +112,7 @@ def test_check_looks_for_commands_where_the_hardware_is(monkeypatch, sku, refuse
         "hardware": {"sku": sku, "gpus": 1},
         "deployment": [{"engine": "vllm", "concurrency": [1]}],
     }
-    campaign = campaign_from_table(table, host, where="t.toml")
+    campaign = campaign_from_document(Document(where="t.toml", table=table), host)
     plan = make_plan(campaign, host)
     if refused:
         with pytest.raises(InputError, match="there is no command 'vllm' on PATH"):

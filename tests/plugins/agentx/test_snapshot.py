@@ -32,29 +32,29 @@ def live(snapshot):
 
 
 def test_before_the_spawning_turn_only_the_root_is_live(tree):
-    assert live(snapshot_at(tree, 5.0)) == {"t": (1, 5.0, False, 0, 5.0)}
+    assert live(snapshot_at(tree, 5000.0)) == {"t": (1, 5.0, False, 0, 5.0)}
     assert live(snapshot_at(tree, 0.0)) == {"t": (0, 0.0, False, None, 0.0)}
 
 
 def test_a_turn_at_the_instant_is_still_to_come(tree):
-    assert live(snapshot_at(tree, 10.0)) == {"t": (1, 0.0, False, 0, 10.0)}
+    assert live(snapshot_at(tree, 10_000.0)) == {"t": (1, 0.0, False, 0, 10.0)}
 
 
 def test_children_are_live_from_the_spawning_turn_on(tree):
-    found = snapshot_at(tree, 12.0)
+    found = snapshot_at(tree, 12_000.0)
     assert live(found) == {"t": (2, 28.0, True, 1, 2.0), "t::sa:a": (0, 8.0, False, None, 0.0), "t::sa:b": (0, 9.0, False, None, 0.0)}
     assert dict(found.done) == {"t": 2, "t::sa:a": 0, "t::sa:b": 0}
 
 
 def test_the_root_waits_only_for_children_that_are_live(tree):
-    assert live(snapshot_at(tree, 25.0)) == {"t": (2, 15.0, True, 1, 15.0), "t::sa:a": (1, 5.0, False, 0, 5.0)}
-    assert live(snapshot_at(tree, 35.0)) == {"t": (2, 5.0, False, 1, 25.0)}
+    assert live(snapshot_at(tree, 25_000.0)) == {"t": (2, 15.0, True, 1, 15.0), "t::sa:a": (1, 5.0, False, 0, 5.0)}
+    assert live(snapshot_at(tree, 35_000.0)) == {"t": (2, 5.0, False, 1, 25.0)}
 
 
 def test_a_lane_may_have_no_root(weka):
     late = weka.subagent(1, "a", weka.request(90, [90]), duration_ms=99_000)
     tree = make_tree(weka.read(weka.trace(weka.request(0, 4), late)))
-    assert live(snapshot_at(tree, 50.0)) == {"t::sa:a": (0, 40.0, False, None, 0.0)}
+    assert live(snapshot_at(tree, 50_000.0)) == {"t::sa:a": (0, 40.0, False, None, 0.0)}
 
 
 def test_a_single_start_leaves_nothing_to_draw(weka):

@@ -127,11 +127,6 @@ class ReplayTransport(httpx.AsyncBaseTransport):
         """Return what the exchanges under way gave so far."""
         return [connection.capture for connection in self._busy if connection.capture is not None]
 
-    @property
-    def idle_connections(self) -> int:
-        """Connections that wait for a request."""
-        return sum(map(len, self._idle.values()))
-
     def target(self, url: httpx.URL) -> bytes:
         """Return how the request line names a URL: a proxy wants the whole of it."""
         if self._proxy is None or url.scheme == "https":

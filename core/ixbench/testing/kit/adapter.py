@@ -19,7 +19,7 @@ from ixbench.host.contracts.engine import Engine, RequestSpec
 from ixbench.host.plans import plan_fault
 from ixbench.launch.files import write_files
 from ixbench.launch.process import port_names
-from ixbench.measure.exposition import WindowFold, read_exposition
+from ixbench.measure.exposition import engine_window, read_exposition
 from ixbench.model.deployment import ArgValue, Deployment, EnvVar, ModelSpec
 from ixbench.model.engine_metrics import COUNTERS, GAUGES, STEPS, EngineMetrics
 from ixbench.model.errors import InputError, IxbenchError
@@ -294,10 +294,7 @@ class AdapterSuite:
         metrics = self.adapter.metrics()
         if metrics is None or not any(alias.canonical in COUNTERS for alias in metrics.aliases):
             return
-        fold = WindowFold()
-        for value in (1000.0, 3.0, 4.0):
-            fold.add(read_exposition("\n".join(page_of(metrics, value)), metrics))
-        window = fold.window()
+        window = engine_window(read_exposition("\n".join(page_of(metrics, value)), metrics) for value in (1000.0, 3.0, 4.0))
         assert window.reset, "a counter went down, and that was not seen"
         assert all(delta >= 0 for delta in window.delta.values()), f"counted below zero: {window.delta}"
 

@@ -266,7 +266,7 @@ def test_a_cancelled_exchange_closes_its_connection(talking):
             with pytest.raises(asyncio.CancelledError):
                 await task
             await asyncio.wait_for(closed.wait(), 5)
-            assert (transport.idle_connections, len(transport._busy)) == (0, 0)
+            assert (any(transport._idle.values()), len(transport._busy)) == (False, 0)
 
     asyncio.run(main())
 

@@ -94,7 +94,7 @@ class TestInHttpx:
                 async for piece in response.aiter_raw():
                     found.append(piece)
                     server.go.set()
-            return found, used._transport.idle_connections
+            return found, sum(map(len, used._transport._idle.values()))
 
         assert client(talk, use) == ([b"first", b"second"], 1)
 
@@ -107,7 +107,7 @@ class TestInHttpx:
         async def use(used, server):
             async with used.stream("GET", "/"):
                 pass
-            return used._transport.idle_connections, len(used._transport._busy)
+            return sum(map(len, used._transport._idle.values())), len(used._transport._busy)
 
         assert client(talk, use) == (0, 0)
 
