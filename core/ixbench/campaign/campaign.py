@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ixbench.model.price import Quote, Sku
     from ixbench.model.run import ReportSettings
 
+MOST_POINTS = 10_000
+"""Of one campaign, repeats included: a few lines of matrix settings come to billions, which nobody can wait for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:

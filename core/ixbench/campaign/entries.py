@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ixbench.campaign.address import base_url
 from ixbench.campaign.args import args_faults
-from ixbench.campaign.campaign import Case, Entry, slug
+from ixbench.campaign.campaign import MOST_POINTS, Case, Entry, slug
 from ixbench.campaign.defaults import Defaults
 from ixbench.campaign.env import env_faults, environment
 from ixbench.campaign.files import absolute, resolve_files
@@ -61,11 +62,13 @@ def read_entries(around: Surroundings) -> tuple[tuple[Entry, ...], list[Fault]]:
     readers = [reader for reader in found if reader is not None]
     adapters = [reader.adapter for reader in readers]
     defaults = Defaults(around, adapters if len(readers) == len(found) else [None])
-    entries = tuple(reader.read(defaults) for reader in readers)
+    entries: list[Entry] = []
+    for reader in readers:
+        entries.append(reader.read(defaults, MOST_POINTS - sum(len(entry.cases) for entry in entries)))
     faults += [*defaults.faults, *_name_faults(document, raw)]
     for reader in readers:
         faults += reader.faults
-    return entries, faults
+    return tuple(entries), faults
 
 
 class _Deployment:
@@ -95,8 +98,11 @@ class _Deployment:
             origin=lambda path: self._document.origin((*self._path, *prefix, *path)),
         )
 
-    def read(self, defaults: Defaults) -> Entry:
-        """Return the entry with its cases; `faults` then holds all that is wrong with it."""
+    def read(self, defaults: Defaults, most: int) -> Entry:
+        """Return the entry with its cases; `faults` then holds all that is wrong with it.
+
+        :param most: cases that it may have; more are a fault, and then there is none.
+        """
         loads = self._loads(defaults)
         at_layers = self._at_layers()
         own = self._layer({key: value for key, value in self._table.items() if key in SHARED or key not in IN_DEPLOYMENT})
@@ -107,16 +113,19 @@ class _Deployment:
             self.faults.append(Fault(where=self._at(("matrix",)), problem=problem, advice="remove matrix or url"))
         self.faults += env_faults([own, *at_layers.values()]).values()
         cases: list[Case] = []
-        if self.adapter is not None:
+        count = prod(len(values) for _, values in axes) * max(1, len(loads))
+        if count > most:
+            problem = f"brings the campaign to {MOST_POINTS - most + count:,} points"
+            self.faults.append(
+                Fault(where=self._at(), problem=problem, allowed=f"up to {MOST_POINTS:,}", advice="sweep fewer settings or loads")
+            )
+        elif self.adapter is not None:
             recipe = self._recipe(self.adapter, defaults)
             common, notes = defaults.settings_for(self.adapter, self.name)
             if self._parsed.url is not None and any(layer.table.get(key) for layer in (common, own) for key in _LAUNCHED):
                 notes.append(f"{self._at(('url',))}: nothing is launched, so args, env, executable and prepare are not applied")
-            notes += [
-                f"{self._at(('at', str(number)))}: no point has this concurrency"
-                for number in at_layers
-                if Load(concurrency=number) not in loads
-            ]
+            asked = {load.concurrency for load in loads}
+            notes += [f"{self._at(('at', str(number)))}: no point has this concurrency" for number in at_layers if number not in asked]
             for choice in combinations(axes):
                 for load in loads or [Load()]:
                     at = at_layers.get(load.concurrency) if load.concurrency is not None else None

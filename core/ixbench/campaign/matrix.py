@@ -94,9 +94,9 @@ def _values_fault(values: object) -> tuple[str, str] | None:
     wrong = [value for value in values if not isinstance(value, str | int | float | bool)]
     if wrong:
         return f"found {shown(wrong[0])} in the list", f"{_FORM}; sweep a key inside a table by its path, such as speculative.tokens"
-    repeated = [
-        value for index, value in enumerate(values) if any(value == other and type(value) is type(other) for other in values[:index])
-    ]
-    if repeated:
-        return f"found {shown(repeated[0])} twice", "each value once"
+    seen: set[tuple[type, str | int | float | bool]] = set()
+    for value in values:
+        if (type(value), value) in seen:
+            return f"found {shown(value)} twice", "each value once"
+        seen.add((type(value), value))
     return None

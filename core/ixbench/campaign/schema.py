@@ -32,9 +32,11 @@ def _list_of(value: object, *, whole: bool, allowed: str) -> list[Any]:
     ]
     if wrong or not values:
         raise ValueProblemError(f"found {shown(wrong[0] if wrong and isinstance(value, list) else value)}", allowed=allowed)
-    repeated = [item for index, item in enumerate(values) if item in values[:index]]
-    if repeated:
-        raise ValueProblemError(f"found {shown(repeated[0])} twice", allowed="each value once")
+    seen: set[Any] = set()
+    for item in values:
+        if item in seen:
+            raise ValueProblemError(f"found {shown(item)} twice", allowed="each value once")
+        seen.add(item)
     return values
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ixbench.campaign.campaign import MOST_POINTS
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.launch import LaunchPlan
 from ixbench.model.point import Launch, Plan, Point
@@ -102,6 +103,9 @@ def _assemble(campaign: Campaign, host: Host, planned: list[tuple[Case, LaunchPl
         known = launches[launch]
         notes = tuple(dict.fromkeys((*known.plan.notes, *plan.notes)))
         launches[launch] = replace(known, plan=replace(known.plan, notes=notes))
+    if len(points) * campaign.run.repeats > MOST_POINTS:
+        problem = f"run.repeats brings the campaign to {len(points) * campaign.run.repeats:,} points"
+        raise InputError(Fault(where=campaign.where, problem=problem, allowed=f"up to {MOST_POINTS:,}"))
     # Pass after pass, so that a machine that warms up or slows down shows as spread and not as a better engine.
     for repeat in range(2, campaign.run.repeats + 1):
         for point in [point for point in points.values() if point.repeat == 1]:

@@ -28,6 +28,11 @@ class FaultList:
         return len(self._faults)
 
     @property
+    def full(self) -> bool:
+        """Whether there were more than there is room for: nothing further will be told."""
+        return self._more
+
+    @property
     def faults(self) -> tuple[Fault, ...]:
         """What was noted; where there is more than that, it is said at the end."""
         more = (Fault(where=self.file, problem=f"has more faults; the first {MOST} are told"),) if self._more else ()

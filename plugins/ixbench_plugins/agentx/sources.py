@@ -163,7 +163,7 @@ def _lines(path: Path, faults: FaultList, digest: _Digest | None) -> Iterator[Tr
                 faults.extend(found)
                 if trace is not None:
                     yield trace
-                if not more:
+                if not more or faults.full:
                     return
     except OSError as error:
         faults.add("", f"cannot be read: {error.strerror}")

@@ -93,6 +93,15 @@ def test_a_workload_without_a_seed_is_repeated_as_it_is(plan_of):
     assert all(point.workload_options == plan.points[0].workload_options for point in plan.points)
 
 
+def test_repeats_beyond_what_anybody_waits_for_are_a_fault(plan_of):
+    with pytest.raises(InputError, match=r"run.repeats brings the campaign to 12,[0-9]{3} points; allowed: up to 10,000"):
+        plan_of(
+            REPEATED.replace("repeats = 3", "repeats = 100").replace(
+                "concurrency = [", f"concurrency = [{', '.join(map(str, range(5, 131)))}, "
+            )
+        )
+
+
 def test_the_first_of_several_repeats_has_the_id_that_it_has_alone(plan_of):
     alone = plan_of(REPEATED.replace("repeats = 3", "repeats = 1"))
     assert [point.id for point in alone.points] == [point.id for point in plan_of(REPEATED).points if point.repeat == 1]

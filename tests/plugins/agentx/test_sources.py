@@ -69,6 +69,15 @@ def test_every_fault_of_every_line_is_told(weka, tmp_path):
     ]
 
 
+def test_no_line_is_read_that_nothing_more_will_be_told_of(weka, tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(sources, "read_trace", lambda line, faults: read.append(line) or faults.add("", "is none"))
+    (tmp_path / "a.jsonl").write_text("{}\n" * 5000)
+    told = refused(tmp_path / "a.jsonl")
+    assert told[-1].endswith("are told")
+    assert len(read) == len(told)
+
+
 def test_good_traces_come_before_the_faults(weka, tmp_path):
     path = tmp_path / "traces.jsonl"
     path.write_text("{\n" + json.dumps(weka.trace(weka.request(0, 2))))
