@@ -97,7 +97,7 @@ def _records(file: ForeignFile) -> Records:
             Fault(where=file.name, problem="is larger than a gibibyte", advice="give the summary without it, from another folder")
         )
     with file.open() as lines:
-        return read_records(lines)
+        return read_records(lines, file.name)
 
 
 def _point(

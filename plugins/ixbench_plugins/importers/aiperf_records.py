@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ixbench.api.measure import Chunks, RequestRecord
-from ixbench_plugins.importers.document import loads, refuse_repeated
+from ixbench_plugins.importers.document import MOST_REFUSED, loads, refuse_repeated, too_many_refused
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.values import number, table, text, truth, whole
 
@@ -49,8 +49,12 @@ class Records:
     """Successes without a time to first token."""
 
 
-def read_records(file: BinaryIO) -> Records:
-    """Return the requests, line by line; a broken line is refused and the others are read."""
+def read_records(file: BinaryIO, where: str) -> Records:
+    """Return the requests, line by line; a broken line is refused and the others are read.
+
+    :param where: names the file.
+    :raises InputError: if too many lines are broken.
+    """
     found = Records()
     used: set[str] = set()
     for position, line in _lines(file):
@@ -58,6 +62,9 @@ def read_records(file: BinaryIO) -> Records:
             _read(line, position, found, used)
         except RowError as error:
             found.refused.append((position, error))
+            if len(found.refused) > MOST_REFUSED:
+                line_number, why = found.refused[0]
+                raise too_many_refused(where, f"line {line_number}: {why}") from error
     return found
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 64 << 20
 """Of a JSON document: in memory it is about ten times as large."""
+MOST_REFUSED = 100_000
+"""Rows or lines of one file that are told of as refused; a file with more of them is none of results."""
 DEEPEST = 60
 """Levels of nesting; results have ten."""
 
@@ -25,6 +27,11 @@ class Repeated(dict[str, Any]):
 
     key: str
     """The first such key."""
+
+
+def too_many_refused(where: str, first: str) -> InputError:
+    """Return the fault of a file of which nearly nothing can be taken."""
+    return InputError(Fault(where=where, problem=f"has more than {MOST_REFUSED:,} rows that cannot be taken; the first: {first}"))
 
 
 def read_document(file: ForeignFile) -> Any:  # noqa: ANN401 - a JSON value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ixbench.api.report import UNTOLD, Fault, ImportedFile, Importer, InputError, RefusedRow, counted
 from ixbench_plugins.importers.agentic import read_agentic
 from ixbench_plugins.importers.detect import API, RAW, V1, V2, V3, schema_of
-from ixbench_plugins.importers.document import read_document, refuse_repeated
+from ixbench_plugins.importers.document import MOST_REFUSED, read_document, refuse_repeated, too_many_refused
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of, read_api, read_fixed
 from ixbench_plugins.importers.names import model_key
@@ -68,6 +68,8 @@ def read_objects(documents: Sequence[Any], file: ForeignFile, context: ImportCon
             )
         except RowError as error:
             refused.append(RefusedRow(where=where, code=error.code, text=str(error)))
+            if len(refused) > MOST_REFUSED:
+                raise too_many_refused(file.name, str(refused[0])) from error
             continue
         dropped.update(row.dropped)
         key: object = row.unique or position

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ixbench.cli.main import main
 from ixbench.host.contracts.importer import ImportContext
 from ixbench.host.load import load_host
+from ixbench.model.errors import InputError
 from ixbench.model.imported import import_source
 from ixbench.report.foreign import import_report, read_foreign
 from ixbench.store.folder import RunReader
@@ -390,3 +391,9 @@ def test_whatever_stands_in_its_files_they_are_taken_or_refused(foreign, data):
     foreign(document, SUMMARY)
     found = AiperfImporter().read(file, ImportContext(skus=SKUS))
     assert found.points or found.refused
+
+
+def test_a_file_of_lines_that_all_are_broken_ends_with_one_sentence(foreign, context):
+    lines = foreign('{"metadata": {"request_start_ns": 1}}\n' * 100_002, "profile_export.jsonl")
+    with pytest.raises(InputError, match=r"profile_export.jsonl: has more than 100,000 rows that cannot be taken; the first: line 1: "):
+        AiperfImporter().read(lines, context)

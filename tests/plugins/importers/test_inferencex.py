@@ -523,3 +523,10 @@ def test_rows_of_several_skus_are_priced_each_by_its_own(foreign, tmp_path):
     ladder = build_ladder([view])
     assert {curve.key.split(" | ")[1]: curve.usd_per_gpu_hour for curve in ladder.curves} == {"mi355x": 1.5, "h100": 1.17}
     assert view.sku is None
+
+
+def test_a_file_of_rows_that_all_are_none_ends_with_one_sentence(foreign):
+    """Each refusal is kept with its reason: those of a list of millions of empty objects would take gigabytes."""
+    rows = foreign('[{"tput_per_gpu": 1}' + ",{}" * 100_001 + "]")
+    with pytest.raises(InputError, match=r"rows.json: has more than 100,000 rows that cannot be taken; the first: rows.json\[0\]: "):
+        IMPORTER.read(rows, ImportContext(skus=SKUS))
