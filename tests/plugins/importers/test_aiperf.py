@@ -394,6 +394,6 @@ def test_whatever_stands_in_its_files_they_are_taken_or_refused(foreign, data):
 
 
 def test_a_file_of_lines_that_all_are_broken_ends_with_one_sentence(foreign, context):
-    lines = foreign('{"metadata": {"request_start_ns": 1}}\n' * 100_002, "profile_export.jsonl")
-    with pytest.raises(InputError, match=r"profile_export.jsonl: has more than 100,000 rows that cannot be taken; the first: line 1: "):
+    lines = foreign('{"metadata": {"request_start_ns": 1}}\n' + "[]\n" * 100_002, "profile_export.jsonl")
+    with pytest.raises(InputError, match=r"profile_export.jsonl: has more than 100,000 rows that cannot be taken; the first: line 2: "):
         AiperfImporter().read(lines, context)
