@@ -58,6 +58,9 @@ def make_shell(site, tmp_path_factory):
     yield make
     for shell in made:
         shell.__exit__(None, None, None)
+    if made and any(state.glob("ixbench/launches/*")):
+        with make(tmp_path_factory.mktemp("end")) as last:  # runs that a test killed have left their temporary folders
+            last.run("doctor", "--clean")
 
 
 @pytest.fixture
