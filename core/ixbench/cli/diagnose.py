@@ -147,7 +147,7 @@ def _engine(name: str | None, signatures: Sequence[Signature], engines: Sequence
 def _opened(name: str) -> Iterator[BinaryIO]:
     """Open the log; - is stdin.
 
-    :raises InputError: if it can't be read.
+    :raises InputError: if it can't be opened, or read by whoever has it.
     """
     from ixbench.model.errors import Fault, InputError
 
@@ -164,11 +164,10 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     if path.exists() and not (path.is_file() or path.is_fifo()):
         raise InputError(Fault(where=f"diagnose {name}", problem="this is no file", advice="give a log file, or - for stdin"))
     try:
-        file = path.open("rb")
+        with path.open("rb") as file:
+            yield file
     except OSError as error:
         raise InputError(Fault(where=f"diagnose {name}", problem=f"the log can't be read: {error.strerror or error}")) from error
-    with file:
-        yield file
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

@@ -141,3 +141,8 @@ def test_a_wrong_command_line_is_told_in_a_line(ixbench, log, tmp_path, argv, to
     assert (code, out) == (2, "")
     assert told in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what fails in the middle of a read is Linux's")
+def test_a_log_that_fails_while_it_is_read_is_told(ixbench):
+    assert ixbench("/proc/self/mem") == (2, "", "ixbench: diagnose /proc/self/mem: the log can't be read: Input/output error\n")
