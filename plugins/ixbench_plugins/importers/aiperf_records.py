@@ -116,8 +116,9 @@ def _read(line: bytes | None, position: int, found: Records, used: set[str]) -> 
             found.from_lengths += local
             found.from_usage += not local
             found.unstreamed += not streamed
-        if "request_latency" in metrics:
-            found.drift_ns = max(found.drift_ns, abs(end - send - _ns(metrics["request_latency"])))
+        latency = metrics.get("request_latency")
+        if isinstance(latency, int | float):
+            found.drift_ns = max(found.drift_ns, abs(end - send - _ns(latency)))
     session = (
         text(metadata.get("x_correlation_id")) or text(metadata.get("conversation_id")) or str(metadata.get("session_num", position))[:60]
     )

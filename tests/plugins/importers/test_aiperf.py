@@ -366,6 +366,13 @@ def test_local_counts_never_stand_under_the_servers_name(foreign, tmp_path, monk
     assert "keeps its sealed reading" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("latency", [[], [440.0, 441.0]])
+def test_a_list_where_one_latency_is_asked_for_is_none(load, latency):
+    result = load({RECORDS: lines(record(0), record(1, metrics={"request_latency": ms(latency)})), SUMMARY: summary()})
+    assert result.found.refused == ()
+    assert result.found.points[0].accounting.ok == 2
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["value", "unit", "avg", "x"]), inner, max_size=3),
