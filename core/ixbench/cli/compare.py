@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench.host.contracts.command import Command
-from ixbench.model.exit_codes import EXIT_NOTHING
+from ixbench.model.exit_codes import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 
 if TYPE_CHECKING:
     from ixbench.host.host import Host
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 REPORTER = "compare"
 SUFFIXES = (".html", ".md", ".json", ".txt")
-EXIT_SLOWER = 1
-"""Nothing could be compared, or --fail-on had nothing to judge."""
 
 DESCRIPTION = """\
 Compare B with A: at each rung of the ladder, at each curve that both have, and over all speeds that both reach (area under the
@@ -164,14 +162,14 @@ def _exit_code(found: Comparison) -> int:
     import sys
 
     if found.failures:
-        return EXIT_SLOWER
+        return EXIT_FAILED
     if found.fail_on is not None and not found.judged:
         print("ixbench: no rung has a value in A that B could be held against, so --fail-on has nothing to judge", file=sys.stderr)
         return EXIT_NOTHING
     if not found.compared and found.ladder.area is None:
         print("ixbench: no speed is reached by both sides, so there is nothing to compare", file=sys.stderr)
         return EXIT_NOTHING
-    return 0
+    return EXIT_OK
 
 
 COMMAND = Command(

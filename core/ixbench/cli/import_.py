@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ixbench.host.host import Host
     from ixbench.model.price import Quote
 
-"""Every row was refused."""
-
 _MOST_COUNTED = 10**9
 
 DESCRIPTION = """\

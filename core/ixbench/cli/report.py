@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench.host.contracts.command import Command
-from ixbench.model.exit_codes import EXIT_NOTHING
+from ixbench.model.exit_codes import EXIT_FAILED, EXIT_NOTHING, EXIT_OK
 
 if TYPE_CHECKING:
     import argparse
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ixbench.host.host import Host
     from ixbench.model.run import RunView
-
-"""No foreign file gave a point."""
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -66,11 +64,12 @@ def _run(arguments: argparse.Namespace) -> int:
         print(text.rstrip("\n"))
     for file in written.files:
         print(f"wrote {printable(str(file))}", file=sys.stderr)
-    for failure in (*written.failures, *([written.refused] if written.refused else [])):
-        print(f"ixbench: {printable(str(failure))}", file=sys.stderr)
+    failures = [text for text in (*written.failures, written.refused) if text]
+    for failure in failures:
+        print(f"ixbench: {printable(failure)}", file=sys.stderr)
     if arguments.open and written.files:
         open_file(written.files)
-    return 1 if written.failures or written.refused else 0
+    return EXIT_FAILED if failures else EXIT_OK
 
 
 def _load(arguments: argparse.Namespace, host: Host, names: Sequence[str]) -> tuple[RunView, ...]:
