@@ -63,8 +63,10 @@ def read_entries(around: Surroundings) -> tuple[tuple[Entry, ...], list[Fault]]:
     adapters = [reader.adapter for reader in readers]
     defaults = Defaults(around, adapters if len(readers) == len(found) else [None])
     entries: list[Entry] = []
+    room = MOST_POINTS
     for reader in readers:
-        entries.append(reader.read(defaults, MOST_POINTS - sum(len(entry.cases) for entry in entries)))
+        entries.append(reader.read(defaults, room))
+        room -= len(entries[-1].cases)
     faults += [*defaults.faults, *_name_faults(document, raw)]
     for reader in readers:
         faults += reader.faults
