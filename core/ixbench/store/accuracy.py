@@ -12,7 +12,7 @@ from ixbench.measure.accuracy import JudgedAnswer
 from ixbench.model.accuracy import AccuracyResult
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.printable import printable
-from ixbench.store.encode import UNDECODABLE, read_document, read_versioned, refusals, to_json, to_line, write_atomic
+from ixbench.store.encode import UNDECODABLE, read_document, read_versioned, readable, refusals, to_json, to_line, write_atomic
 from ixbench.store.folder import LAUNCHES
 from ixbench.store.names import is_plain_name
 
@@ -99,11 +99,11 @@ def read_gate_record(run: RunReader, launch_id: str) -> GateRecord | None:
         return None
     path = folder / ACCURACY
     try:
-        result = msgspec.json.decode(read_versioned(path, ACCURACY_FORMAT), type=AccuracyResult)
+        with readable(path):
+            result = msgspec.json.decode(read_versioned(path, ACCURACY_FORMAT), type=AccuracyResult)
         path = folder / ANSWERS
-        answers = tuple(msgspec.json.decode(line, type=JudgedAnswer) for line in read_document(path).splitlines())
-    except OSError as error:
-        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+        with readable(path):
+            answers = tuple(msgspec.json.decode(line, type=JudgedAnswer) for line in read_document(path).splitlines())
     except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"is not what an accuracy gate writes: {error}")) from error
     return GateRecord(result=result, answers=answers)

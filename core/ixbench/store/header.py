@@ -15,7 +15,7 @@ from ixbench.host.source import PluginFailure  # noqa: TC001 - msgspec resolves 
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.price import Quote, Sku  # noqa: TC001 - as above
 from ixbench.model.run import MetricNote, ReportSettings
-from ixbench.store.encode import UNDECODABLE, read_versioned
+from ixbench.store.encode import UNDECODABLE, read_versioned, readable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,8 +76,7 @@ def read_header(folder: Path) -> RunHeader:
     """
     path = folder / HEADER
     try:
-        return msgspec.json.decode(read_versioned(path, RUN_FORMAT), type=RunHeader)
-    except OSError as error:
-        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+        with readable(path):
+            return msgspec.json.decode(read_versioned(path, RUN_FORMAT), type=RunHeader)
     except UNDECODABLE as error:
         raise InputError(Fault(where=str(path), problem=f"is no run.json of format {RUN_FORMAT}: {error}")) from error

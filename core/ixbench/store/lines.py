@@ -15,7 +15,7 @@ from ixbench.model.regular_file import open_regular
 from ixbench.model.sample import Sample
 from ixbench.model.schedule import PhaseName
 from ixbench.store.chunks import CHUNK_BYTES, MappedFile, unpack
-from ixbench.store.encode import UNDECODABLE
+from ixbench.store.encode import UNDECODABLE, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -68,10 +68,8 @@ def read_records(path: Path, chunks_path: Path, *, sealed: bool) -> tuple[Reques
     :param sealed: whether every line must be whole; else a torn end is left out.
     :raises InputError: if a line is broken that must not be.
     """
-    try:
+    with readable(chunks_path):
         content = MappedFile(chunks_path)
-    except OSError as error:
-        raise InputError(Fault(where=str(chunks_path), problem=f"cannot be read: {error.strerror or error}")) from error
 
     def decode(line: bytes) -> RequestRecord:
         values = msgspec.structs.asdict(msgspec.json.decode(line, type=_Line))
@@ -101,14 +99,13 @@ _ADVICE = "the folder was changed or cut after the run; measure the point again"
 
 
 def _opened(path: Path, *, sealed: bool) -> BinaryIO | None:
-    try:
-        return open_regular(path)
-    except FileNotFoundError as error:
-        if sealed:
-            raise InputError(Fault(where=str(path), problem="is missing, although its point is sealed", advice=_ADVICE)) from error
-        return None
-    except OSError as error:
-        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+    with readable(path):
+        try:
+            return open_regular(path)
+        except FileNotFoundError as error:
+            if sealed:
+                raise InputError(Fault(where=str(path), problem="is missing, although its point is sealed", advice=_ADVICE)) from error
+            return None
 
 
 def _read(path: Path, decode: Callable[[bytes], T], *, sealed: bool, marks: tuple[bytes, ...] | None = None) -> Iterator[T]:

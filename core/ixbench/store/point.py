@@ -18,6 +18,7 @@ from ixbench.store.encode import (
     hide_named,
     read_document,
     read_versioned,
+    readable,
     refusals,
     sync_folder,
     to_json,
@@ -224,9 +225,8 @@ def read_result(folder: Path) -> PointResult:
     """
     path = folder / RESULT
     try:
-        result = msgspec.json.decode(read_versioned(path, POINT_FORMAT), type=PointResult)
-    except OSError as error:
-        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+        with readable(path):
+            result = msgspec.json.decode(read_versioned(path, POINT_FORMAT), type=PointResult)
     except UNDECODABLE as error:
         problem = f"is no point of format {POINT_FORMAT}: {error}"
         raise InputError(Fault(where=str(path), problem=problem, advice=f"remove {folder}, and --resume measures it again")) from error
@@ -241,12 +241,11 @@ def read_point_replicas(folder: Path) -> tuple[Replica, ...]:
     :raises InputError: if a line is broken.
     """
     path = folder / REPLICAS
-    try:
-        lines = read_document(path).splitlines()
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise InputError(Fault(where=str(path), problem=f"cannot be read: {error.strerror or error}")) from error
+    with readable(path):
+        try:
+            lines = read_document(path).splitlines()
+        except FileNotFoundError:
+            return ()
     try:
         return tuple(msgspec.json.decode(line, type=Replica) for line in lines)
     except UNDECODABLE as error:
