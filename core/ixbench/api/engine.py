@@ -51,6 +51,7 @@ from ixbench.model.launch import (
 )
 from ixbench.model.prepare import prepared_argv
 from ixbench.model.price import Quote, Sku
+from ixbench.model.printable import is_header_value
 from ixbench.model.prompt import Message, SyntheticPrompt
 from ixbench.model.record import CHUNK_KINDS, Chunks
 from ixbench.model.result import Failure
@@ -153,6 +154,7 @@ __all__ = [
     "flags_by_key",
     "flags_of",
     "gpu_findings",
+    "is_header_value",
     "is_secret_name",
     "json_table",
     "launch_notes",

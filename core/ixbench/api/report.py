@@ -28,7 +28,7 @@ from ixbench.frontier.ladder_values import (
 from ixbench.frontier.notes import notes_on_runs
 from ixbench.frontier.points import session_of
 from ixbench.frontier.power import provisioned_j_per_token, provisioned_tok_s_mw
-from ixbench.frontier.select import Curve, Selection, select
+from ixbench.frontier.select import Curve, Selection, is_speculative, select
 from ixbench.frontier.student import told_apart
 from ixbench.frontier.task_cost import TaskCost, task_costs
 from ixbench.host.contracts.importer import ForeignFile, ImportContext, ImportedFile, Importer, RefusedRow
@@ -145,6 +145,7 @@ __all__ = [
     "format_rate",
     "format_usd",
     "import_source",
+    "is_speculative",
     "measurement_of",
     "notes_on_runs",
     "pct_faster",

@@ -14,6 +14,7 @@ import httpx
 from ixbench.launch.bounded import BoundedTransport
 from ixbench.launch.errors import EngineError
 from ixbench.launch.route import route_to
+from ixbench.model.printable import is_header_value
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def request_headers(plan: LaunchPlan) -> dict[str, str]:
                     fix=f"Set {plan.api_key_env}, or leave out api_key_env where the server needs no key.",
                 )
             )
-        if not (key.isascii() and key.isprintable()):
+        if not is_header_value(key):
             raise EngineError(
                 Failure(
                     code="bad_api_key",

@@ -30,6 +30,11 @@ def is_text(text: str) -> bool:
     return not any(ord(character) in _SURROGATES for character in text)
 
 
+def is_header_value(text: str) -> bool:
+    """Say whether a text can be sent as the value of a header: printable ASCII."""
+    return text.isascii() and text.isprintable()
+
+
 def printable_lines(text: str) -> str:
     """Return the text as `printable` does, but with its lines kept."""
     return "\n".join(map(printable, text.split("\n")))

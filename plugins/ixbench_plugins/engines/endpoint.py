@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from ixbench.api.engine import UNTOLD, EngineAdapter, Fault, Finding, Identity, InputError, LaunchPlan, OptionsModel
+from ixbench.api.engine import UNTOLD, EngineAdapter, Fault, Finding, Identity, InputError, LaunchPlan, OptionsModel, is_header_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,8 +30,7 @@ def _check_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
             raise ValueError(f"{name!r} is set by ixbench itself; remove it")
         if counts[name.lower()] > 1:
             raise ValueError(f"{name!r} is there twice: case does not count in names of headers")
-        text = value.get_secret_value()
-        if not (text.isascii() and text.isprintable()):
+        if not is_header_value(value.get_secret_value()):
             raise ValueError(f"the value of {name!r} holds characters that no header may have, such as a line break")
     return headers
 

@@ -8,11 +8,12 @@ import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
+from ixbench.model.units import NS_PER_S
+
 MOVED_S = timedelta(days=400, hours=5, minutes=7, seconds=11).total_seconds()
 """Afterwards it is another year, month, day, week and day of the week, hour, minute and second."""
 
 _REAL = {name: getattr(time, name) for name in ("time_ns", "gmtime", "localtime", "strftime", "ctime", "asctime", "clock_gettime_ns")}
-_BILLION = 1_000_000_000
 
 
 def move_clock(seconds: float) -> None:
@@ -23,13 +24,13 @@ def move_clock(seconds: float) -> None:
 
     :param seconds: how far, into the future.
     """
-    moved_ns = round(seconds * _BILLION)
+    moved_ns = round(seconds * NS_PER_S)
 
     def time_ns() -> int:
         return int(_REAL["time_ns"]()) + moved_ns
 
     def now_s(given: float | None = None) -> float:
-        return time_ns() / _BILLION if given is None else given
+        return time_ns() / NS_PER_S if given is None else given
 
     def clock_gettime_ns(clock: int, /) -> int:
         return time_ns() if clock == time.CLOCK_REALTIME else int(_REAL["clock_gettime_ns"](clock))
@@ -45,7 +46,7 @@ def move_clock(seconds: float) -> None:
         "ctime": lambda given=None, /: _REAL["ctime"](now_s(given)),
         "strftime": lambda form, given=None, /: _REAL["strftime"](form, local(given)),
         "asctime": lambda given=None, /: _REAL["asctime"](local(given)),
-        "clock_gettime": lambda clock, /: clock_gettime_ns(clock) / _BILLION,
+        "clock_gettime": lambda clock, /: clock_gettime_ns(clock) / NS_PER_S,
         "clock_gettime_ns": clock_gettime_ns,
     }
     for name, function in moved.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import UNTOLD, counted
+from ixbench.api.report import UNTOLD, counted, is_speculative
 
 if TYPE_CHECKING:
     from ixbench.api.report import PointIdentity, PointResult, RunView
@@ -29,8 +29,7 @@ _WORKLOADS = {
     "mooncake": "Mooncake trace",
     "prompts": "recorded prompts",
 }
-_NO_METHOD = frozenset({"", "none", "off"})
-_UNREMARKABLE = _NO_METHOD | {None, UNTOLD}
+_NO_OFFLOAD = frozenset({"", "none", "off", UNTOLD})
 
 
 def engine_name(engine: str) -> str:
@@ -72,8 +71,8 @@ def configuration(point: PointResult) -> str:
         "EP" if identity.expert_parallel else "",
         "disaggregated" if identity.disaggregated else "",
         "several nodes" if identity.multinode else "",
-        speculation(identity.spec_method) if identity.spec_method not in _UNREMARKABLE else "",
-        kv_offload(identity.kv_offload) if identity.kv_offload not in _UNREMARKABLE else "",
+        speculation(identity.spec_method) if is_speculative(identity.spec_method) else "",
+        kv_offload(identity.kv_offload) if identity.kv_offload not in _NO_OFFLOAD else "",
         *(f"{name} = {value}" for name, value in identity.settings.items()),
         load_words(identity),
     ]
@@ -84,7 +83,7 @@ def speculation(method: str | None) -> str:
     """Return the method of speculative decoding in print."""
     if method == UNTOLD:
         return "not known whether speculative"
-    return "not speculative" if method is None or method.strip().lower() in _NO_METHOD else f"speculative ({method})"
+    return f"speculative ({method})" if is_speculative(method) else "not speculative"
 
 
 def kv_offload(mode: str) -> str:
