@@ -20,7 +20,7 @@ SLICES = 10
 """What a line goes through: fewer tell a drift from scatter only where it is large, and more are not independent of each other."""
 SPREAD_SLICES = 5
 SHORTEST_S = 5.0
-"""A shorter part is not judged: in slices of less than half a second one late moment of the machine would decide."""
+"""A shorter part is not judged: in slices of half a second, or at an end of a quarter, one late moment of the machine would decide."""
 SOLID_S = 30.0
 """In a shorter part a spread of the slices only warns."""
 REACHED = 0.8
@@ -199,9 +199,11 @@ def _coverage(measurement: Measurement, metrics: Metrics, limit: float | None) -
     del metrics
     window, times = measure.window_ns(measurement), measurement.times
     firsts = times.first_ns[times.has_content]
-    if window is None or limit is None or not len(firsts) or window[1] <= window[0]:
+    if window is None or limit is None or not len(firsts):
         return None
     phase, left = (window[1] - window[0]) / 1e9, (window[1] - int(firsts.max())) / 1e9
+    if phase < SHORTEST_S:
+        return None
     reached = 1 - left / phase
     # An answer may be under way when the phase ends, as long as any; sessions pause, and may pause at the end.
     excused = measure.percentile(times.e2el, 100) or 0.0
@@ -256,7 +258,7 @@ STEADY: tuple[Check, ...] = (
         limit=0.95,
         most=1,
         explain="First tokens must come until near the end of the measured phase (limit: the share that the last one must reach), but for "
-        "one answer's time, and where sessions pause, one pause.",
+        "one answer's time, and where sessions pause, one pause. Phases below 5 s are not judged.",
         advice="Something kept answers away at the end: a hang, or a server that ended early. Read the engine's log from that moment; "
         "measure again.",
         decide=_coverage,

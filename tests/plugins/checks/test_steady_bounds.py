@@ -294,6 +294,12 @@ def test_a_phase_without_length_has_no_end():
     assert coverage(train(1), load=ALONE, start_ns=0, end_ns=0) is None
 
 
+@pytest.mark.parametrize(("phase_s", "found"), [(4.9, False), (5.0, True)])
+def test_a_short_phase_may_end_late(phase_s, found):
+    rows = [row(number, number / 100, 0.02) for number in range(100)]
+    assert (coverage(rows, load=OPEN, start_ns=0, end_ns=round(phase_s * S)) is not None) is found
+
+
 # standstill
 
 
