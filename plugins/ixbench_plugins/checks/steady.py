@@ -129,7 +129,7 @@ def _drift(series: _Series, measurement: Measurement, limit: float) -> Reason | 
     if not trend.certain and measurement.load.rate is not None:
         return None
     word = "rises" if trend.change > 0 else "falls"
-    text = f"{series.name} {word} by {share(abs(trend.change))} over the steady part, allowed: {share(allowed)}"
+    text = f"{series.name} {word} by {share(abs(trend.change))} of its mean over the steady part, allowed: {share(allowed)}"
     if trend.certain:
         text += "; more than the scatter of its slices explains"
         return Reason(code="not_steady", value=abs(trend.change), limit=allowed, text=text)
@@ -169,7 +169,7 @@ def _drift_of_sessions(measurement: Measurement, limit: float) -> Reason | None:
             word = "rises" if trend.change > 0 else "falls"
             low, high = sorted((abs(both[0]), abs(both[1])))
             text = (
-                f"{name} {word} by {share(abs(trend.change))} over the measured phase (95 % interval over sessions: "
+                f"{name} {word} by {share(abs(trend.change))} of its mean over the measured phase (95 % interval over sessions: "
                 f"{share(low)} to {share(high)}); above {share(limit)} the point may not have settled"
             )
             return Reason(code="not_steady", value=abs(trend.change), limit=limit, text=text, severity="warning")
