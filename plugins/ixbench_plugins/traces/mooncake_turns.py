@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ixbench_plugins.traces.mooncake import Conversation
     from ixbench_plugins.traces.mooncake_blocks import Contents
     from ixbench_plugins.traces.mooncake_line import Line
-    from ixbench_plugins.workloads.recorded import Play
 
 _PIECE_TOKENS = 64
 """Blocks are written in pieces: there are fewer places to cut a text from than traces have blocks, and so two blocks that are written
@@ -32,18 +32,27 @@ alike by chance are so in one piece only."""
 _PIECES = BLOCK_TOKENS // _PIECE_TOKENS
 
 
-def turns_of(talk: Conversation, contents: Contents | None, play: Play, most: int) -> tuple[Turn, ...]:
+def turns_of(talk: Conversation, contents: Contents | None, key: str, most: int, *, marked: bool) -> tuple[Turn, ...]:
     """Return the first turns of a conversation.
 
     :param contents: of a conversation that is given as lengths.
+    :param key: of the pass of the file that it is played in; no other pass has it.
     :param most: no more turns than that.
+    :param marked: whether literal texts begin with the pass's marker.
     """
     lines = talk.lines[:most]
-    return tuple(_turn(talk, turn, line, contents, play, last=line is lines[-1]) for turn, line in enumerate(lines))
+    mark = marker_of(key) if marked else ""
+    prompts = [_literal(line, number, mark) if contents is None else LinePrompt(contents, number, key) for number, line in enumerate(lines)]
+    return tuple(_turn(talk, number, prompt, contents, last=number == len(lines) - 1) for number, prompt in enumerate(prompts))
 
 
-def _turn(talk: Conversation, number: int, line: Line, contents: Contents | None, play: Play, *, last: bool) -> Turn:
-    prompt = _literal(line, number, play) if contents is None else LinePrompt(contents, number, play)
+def marker_of(key: str) -> str:
+    """Return what makes the prompts of a pass new to the server; equal for all of them, so that they share what they share."""
+    return f"[rid:{hashlib.sha256(key.encode()).hexdigest()[:12]}]\n\n"
+
+
+def _turn(talk: Conversation, number: int, prompt: Prompt, contents: Contents | None, *, last: bool) -> Turn:
+    line = talk.lines[number]
     return Turn(
         prompt=prompt,
         after=_after(talk, number, line),
@@ -71,8 +80,7 @@ def _after(talk: Conversation, number: int, line: Line) -> tuple[Edge, ...]:
     return tuple(edges)
 
 
-def _literal(line: Line, number: int, play: Play) -> Prompt:
-    mark = play.marker if play.marks_texts else ""
+def _literal(line: Line, number: int, mark: str) -> Prompt:
     if line.kind == "text" and line.text is not None:
         if not number:
             return TextPrompt(text=mark + line.text)
@@ -89,7 +97,8 @@ class LinePrompt(BlockPrompt):
 
     contents: Contents
     number: int
-    play: Play
+    key: str
+    """Of the pass."""
 
     @property
     def tokens(self) -> int:
@@ -99,7 +108,7 @@ class LinePrompt(BlockPrompt):
     @property
     def namespace(self) -> str:
         """One for a whole pass of the file, whose blocks are all of one kind."""
-        return self.play.key
+        return self.key
 
     @property
     def shared(self) -> tuple[tuple[str, int], ...]:
@@ -111,7 +120,7 @@ class LinePrompt(BlockPrompt):
     @property
     def corpus(self) -> str:
         """The pass: in the next one all texts are others."""
-        return self.play.key
+        return self.key
 
     @property
     def block_tokens(self) -> int:
@@ -121,7 +130,7 @@ class LinePrompt(BlockPrompt):
     @property
     def marker(self) -> str:
         """The pass's."""
-        return self.play.marker
+        return marker_of(self.key)
 
     def layout(self) -> BlockLayout:
         """Return its pieces and messages."""
@@ -131,7 +140,7 @@ class LinePrompt(BlockPrompt):
         for part in parts:
             pieces = (part.blocks[:, None] * _PIECES + np.arange(_PIECES)).ravel()
             whole, tail = divmod(part.tokens, _PIECE_TOKENS)
-            key = f"{self.play.key}:{pieces[whole]}" if tail else ""
+            key = f"{self.key}:{pieces[whole]}" if tail else ""
             ids.append(pieces[:whole])
             messages.append(BlockMessage(role=part.role, start=start, end=start + whole, tail_tokens=tail, tail_key=key))
             start += whole

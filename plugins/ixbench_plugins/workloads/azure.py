@@ -12,7 +12,6 @@ from ixbench_plugins.workloads.recorded import RecordedOptions, Recording, chose
 if TYPE_CHECKING:
     from ixbench.api.workload import Load
     from ixbench_plugins.traces.azure import Row
-    from ixbench_plugins.workloads.recorded import Play
 
 
 class AzureOptions(RecordedOptions):
@@ -85,10 +84,10 @@ class Request:
         """Whether its prompt was too short to be sent."""
         return self._input_tokens != self.row.input_tokens
 
-    def make(self, play: Play, most: int) -> tuple[Turn, ...]:
+    def make(self, key: str, most: int) -> tuple[Turn, ...]:
         """Return its turn."""
         turn = Turn(
-            prompt=SyntheticPrompt(tokens=self._input_tokens, key=f"{play.key}:{self.row.line}"),
+            prompt=SyntheticPrompt(tokens=self._input_tokens, key=f"{key}:{self.row.line}"),
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
             exact_length=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -82,44 +81,3 @@ class LoadOptions(OptionsModel):
             return f"closed loop of {load.concurrency}"
         shape = f" of shape {self.burstiness:g}" if self.arrival == "gamma" else ""
         return f"{self.arrival}{shape} at {load.rate:g} a second"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """How much of a file a phase replays; both None: without end."""
-
-    requests: int | None = None
-    """The last conversation is cut short to hit it."""
-    sessions: int | None = None
-
-    @property
-    def endless(self) -> bool:
-        """Whether only a duration ends it."""
-        return self.requests is None and self.sessions is None
-
-
-class PassesOptions(LoadOptions):
-    """Keys of the workloads that replay a file."""
-
-    passes: Annotated[int, Field(ge=1, le=MOST_REQUESTS)] | None = None
-    """How often the whole file is replayed; 1 where neither requests nor duration is given, and with these it is repeated as needed."""
-
-    @model_validator(mode="after")
-    def _one_end(self) -> Self:
-        given = [name for name in ("requests", "duration", "passes") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given together; a point ends by one of them")
-        return self
-
-    def amount(self, load: Load, *, sessions: int, turns: int) -> Amount:
-        """Return how much is measured; in an open loop a duration is a number of conversations too, since the rate is given.
-
-        :param sessions: conversations of the file.
-        :param turns: requests that they make.
-        """
-        if self.requests is not None:
-            return Amount(requests=self.requests)
-        if self.duration is not None:
-            return Amount() if load.rate is None else Amount(sessions=max(1, round(load.rate * self.duration)))
-        passes = self.passes or 1
-        return Amount(requests=passes * turns, sessions=passes * sessions)

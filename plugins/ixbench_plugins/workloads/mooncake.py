@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ixbench.api.workload import Load, Turn
     from ixbench_plugins.traces.mooncake import Conversation, Mooncake
     from ixbench_plugins.traces.mooncake_blocks import Contents
-    from ixbench_plugins.workloads.recorded import Play
 
 
 class MooncakeOptions(RecordedOptions):
@@ -38,16 +37,9 @@ class MooncakeTrace(Workload[MooncakeOptions]):
         """Return a warm-up and a measured phase of the file's conversations."""
         trace = read_mooncake(options.file)
         contents = _contents(trace, options.min_input_tokens)
-        talks = [Talk(talk=talk, contents=contents.get(talk.stream)) for talk in trace.conversations]
-        recording = Recording(
-            workload=self.name,
-            options=options,
-            load=load,
-            key=key,
-            talks=chosen(options, talks, self.name),
-            marks_texts=options.marker,
-        )
-        return recording.schedule(trace.hash)
+        talks = [Talk(talk=talk, contents=contents.get(talk.stream), marked=options.marker) for talk in trace.conversations]
+        found = chosen(options, talks, self.name)
+        return Recording(workload=self.name, options=options, load=load, key=key, talks=found).schedule(trace.hash)
 
     def identity(self, options: MooncakeOptions) -> WorkloadIdentity:
         """Return the hash of the file, and what is taken from it."""
@@ -76,6 +68,8 @@ class Talk:
     talk: Conversation
     contents: Contents | None
     """None where it is given as texts."""
+    marked: bool
+    """Whether literal texts begin with the pass's marker."""
 
     @property
     def name(self) -> str:
@@ -102,6 +96,6 @@ class Talk:
         """Whether its first prompt was too short to be sent."""
         return self.contents is not None and self.contents.tokens[0] != self.talk.lines[0].input_tokens
 
-    def make(self, play: Play, most: int) -> tuple[Turn, ...]:
+    def make(self, key: str, most: int) -> tuple[Turn, ...]:
         """Return its first turns."""
-        return turns_of(self.talk, self.contents, play, most)
+        return turns_of(self.talk, self.contents, key, most, marked=self.marked)

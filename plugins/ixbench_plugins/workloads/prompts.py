@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -15,21 +14,21 @@ from ixbench.api.workload import (
     Edge,
     Message,
     MessagesPrompt,
-    Phase,
     Schedule,
-    Session,
     TextPrompt,
     Turn,
     Workload,
     WorkloadIdentity,
 )
-from ixbench_plugins.workloads.corpus import Conversation, Corpus, read_corpus
-from ixbench_plugins.workloads.load import MOST_TOKENS, Amount, PassesOptions
+from ixbench_plugins.workloads.corpus import read_corpus
+from ixbench_plugins.workloads.load import MOST_TOKENS
+from ixbench_plugins.workloads.passes import Passes, PassesOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Sequence
 
     from ixbench.api.workload import Load, PhaseName
+    from ixbench_plugins.workloads.corpus import Conversation, Corpus
 
 
 class PromptsOptions(PassesOptions):
@@ -59,11 +58,8 @@ class Prompts(Workload[PromptsOptions]):
     def schedule(self, options: PromptsOptions, load: Load, *, key: str) -> Schedule:
         """Return a warm-up and a measured phase of the file's conversations."""
         corpus = read_corpus(options.file)
-        warmup = Amount(requests=options.warmup_requests(load))
         measured = options.amount(load, sessions=len(corpus.conversations), turns=corpus.turns)
-        build = _Builder(options=options, corpus=corpus, load=load, key=key)
-        phases = [build.phase("warmup", warmup)] if warmup.requests else []
-        phases.append(build.phase("profile", measured))
+        phases = Passes(options=options, load=load, key=key, order=_order(corpus, options)).phases(measured)
         facts: dict[str, str | int | float | bool | None] = {
             "corpus": corpus.hash,
             "conversations": len(corpus.conversations),
@@ -71,13 +67,13 @@ class Prompts(Workload[PromptsOptions]):
             "answers": options.answers,
             "marker": options.marker,
             "arrival": options.describe_arrival(load),
-            "warmup_requests": warmup.requests,
+            "warmup_requests": options.warmup_requests(load),
             "requests": phases[-1].count,
             "duration_s": options.duration,
             "output_limit_tokens": options.output_tokens,
             "seed": options.seed,
         }
-        return Schedule(phases=tuple(phases), request_limit_s=options.request_limit, facts=facts)
+        return Schedule(phases=phases, request_limit_s=options.request_limit, facts=facts)
 
     def identity(self, options: PromptsOptions) -> WorkloadIdentity:
         """Return the hash of the file."""
@@ -93,61 +89,49 @@ class Prompts(Workload[PromptsOptions]):
         return options.duration
 
 
+def _order(corpus: Corpus, options: PromptsOptions) -> Callable[[PhaseName, int], Sequence[Talk]]:
+    """Return what says in which order the conversations start in a pass of a phase."""
+    talks = [Talk(conversation=conversation, options=options) for conversation in corpus.conversations]
+
+    def order(phase: PhaseName, lap: int) -> Sequence[Talk]:
+        if options.order == "file":
+            return talks
+        shuffled = talks.copy()
+        random.Random(f"order {phase} {lap} {options.seed}").shuffle(shuffled)  # noqa: S311 - an order, not a secret
+        return shuffled
+
+    return order
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Builder:
-    """Builds the phases of one point."""
+class Talk:
+    """One conversation, as the options want it asked."""
 
+    conversation: Conversation
     options: PromptsOptions
-    corpus: Corpus
-    load: Load
-    key: str
 
-    def phase(self, name: PhaseName, amount: Amount) -> Phase:
-        """Return a phase; its sessions are made as lanes draw them."""
-        load, options = self.load, self.options
-        requests = None if amount.endless else sum(turns for _, _, turns in self._plays(name, amount))
-        arrivals = None if load.rate is None else options.arrivals_ns(load.rate, sum(1 for _ in self._plays(name, amount)), name)
+    @property
+    def name(self) -> str:
+        """Its line."""
+        return f"line {self.conversation.line}"
 
-        def sessions() -> Iterator[Session]:
-            for number, (conversation, lap, turns) in enumerate(self._plays(name, amount)):
-                marker = _marker(f"{self.key}:{name}:{lap}") if options.marker else ""
-                yield Session(
-                    id=f"{name}-{number}",
-                    turns=_last_answer_dropped(turns_of(conversation, options, marker)[:turns]),
-                    trace_id=f"line {conversation.line}",
-                    arrival_ns=None if arrivals is None else arrivals[number],
-                )
+    @property
+    def turns(self) -> int:
+        """One for each message of the user."""
+        return self.conversation.turns
 
-        # Where arrivals are given they end by themselves within the duration.
-        duration_s = options.duration if amount.endless else None
-        return Phase(name=name, sessions=sessions, lanes=load.concurrency, count=requests, duration_s=duration_s)
-
-    def _plays(self, name: PhaseName, amount: Amount) -> Iterator[tuple[Conversation, int, int]]:
-        """Yield conversations, the pass that each belongs to, and how many of its turns are played; equal on every call."""
-        left = amount.requests
-        for number, (conversation, lap) in enumerate(self._drawn(name)):
-            if number == amount.sessions or left == 0:
-                return
-            turns = conversation.turns if left is None else min(conversation.turns, left)
-            if left is not None:
-                left -= turns
-            yield conversation, lap, turns
-
-    def _drawn(self, name: PhaseName) -> Iterator[tuple[Conversation, int]]:
-        """Yield conversations in their order, with the number of the pass, without end."""
-        for lap in count():
-            order = list(self.corpus.conversations)
-            if self.options.order == "shuffled":
-                random.Random(f"order {name} {lap} {self.options.seed}").shuffle(order)  # noqa: S311 - an order, not a secret
-            for conversation in order:
-                yield conversation, lap
+    def make(self, key: str, most: int) -> tuple[Turn, ...]:
+        """Return its first turns; nothing continues the answer of the last one, which is therefore not kept."""
+        marker = _marker(key) if self.options.marker else ""
+        turns = _turns(self.conversation, self.options, marker)[:most]
+        return (*turns[:-1], replace(turns[-1], keep_answer=False))
 
 
-def _marker(text: str) -> str:
-    return f"[{hashlib.sha256(text.encode()).hexdigest()[:8]}] "
+def _marker(key: str) -> str:
+    return f"[{hashlib.sha256(key.encode()).hexdigest()[:8]}] "
 
 
-def turns_of(conversation: Conversation, options: PromptsOptions, marker: str) -> tuple[Turn, ...]:
+def _turns(conversation: Conversation, options: PromptsOptions, marker: str) -> tuple[Turn, ...]:
     """Return one turn for each message of the user, each waiting for the one before.
 
     With live answers a turn brings only what is new, and continues the turn before; with recorded ones it brings all the file's messages so
@@ -179,8 +163,3 @@ def turns_of(conversation: Conversation, options: PromptsOptions, marker: str) -
         if live:
             news = []
     return tuple(turns)
-
-
-def _last_answer_dropped(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """Return the turns with the last one's answer not kept: nothing continues it."""
-    return (*turns[:-1], replace(turns[-1], keep_answer=False))

@@ -6,7 +6,6 @@ rate is the load's.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
-from ixbench.api.workload import NS_PER_S, Fault, InputError, Phase, Schedule, Session
-from ixbench_plugins.workloads.load import Amount, PassesOptions
+from ixbench.api.workload import NS_PER_S, Fault, InputError, Schedule
+from ixbench_plugins.workloads.passes import Amount, Passes, PassesOptions, Playable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from ixbench.api.workload import Load, PhaseName, Turn
+    from ixbench.api.workload import Load
 
 _RATE_SHARE = 0.01
 """How far a rate may be from that of the speed that is asked for with it."""
@@ -62,37 +61,12 @@ class RecordedOptions(PassesOptions):
         return file_hash + "".join(parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Play:
-    """One pass over a recording, by one phase of one point."""
-
-    key: str
-    """Fresh: no other pass has it."""
-    marks_texts: bool = True
-    """Whether literal texts begin with the marker."""
-
-    @property
-    def marker(self) -> str:
-        """What makes the pass's prompts new to the server; equal for all of them, so that they share what they share."""
-        return f"[rid:{hashlib.sha256(self.key.encode()).hexdigest()[:12]}]\n\n"
-
-
-class Recorded(Protocol):
+class Recorded(Playable, Protocol):
     """One conversation of a recording."""
-
-    @property
-    def name(self) -> str:
-        """Where it stands in the file, or its id there."""
-        ...
 
     @property
     def arrival_ns(self) -> int | None:
         """When it began, by the clock of the recording."""
-        ...
-
-    @property
-    def turns(self) -> int:
-        """How many requests it makes."""
         ...
 
     @property
@@ -103,10 +77,6 @@ class Recorded(Protocol):
     @property
     def lengthened(self) -> bool:
         """Whether it is sent with a longer prompt than was recorded."""
-        ...
-
-    def make(self, play: Play, most: int) -> tuple[Turn, ...]:
-        """Return its first turns, no more than `most`."""
         ...
 
 
@@ -138,7 +108,6 @@ class Recording:
     load: Load
     key: str
     talks: tuple[Recorded, ...]
-    marks_texts: bool = True
 
     def schedule(self, file_hash: str) -> Schedule:
         """Return a warm-up and a measured phase.
@@ -146,25 +115,24 @@ class Recording:
         :raises InputError: if the load does not fit the recording.
         """
         options, load = self.options, self.load
+        passes = Passes(options=options, load=load, key=self.key, order=lambda _phase, _lap: self.talks)
         measured = self._measured()
-        factor = self._factor(measured)
-        warmup = Amount(requests=options.warmup_requests(load))
-        phases = [self._phase("warmup", warmup, factor)] if warmup.requests else []
-        phases.append(self._phase("profile", measured, factor))
+        factor = self._factor(passes, measured)
+        phases = passes.phases(measured, None if factor is None else lambda number: round(self._recorded_ns(number) / factor))
         facts: dict[str, str | int | float | bool | None] = {
             "corpus": options.corpus_of(file_hash),
             "conversations": len(self.talks),
             "arrival": self._arrival(factor),
             "speed": factor,
             "lengthened_requests": sum(talk.lengthened for talk in self.talks),
-            "warmup_requests": warmup.requests,
+            "warmup_requests": options.warmup_requests(load),
             "requests": phases[-1].count,
             "duration_s": options.duration,
             "max_context_tokens": options.max_context,
             "min_input_tokens": options.min_input_tokens,
             "seed": options.seed,
         }
-        return Schedule(phases=tuple(phases), request_limit_s=options.request_limit, facts=facts)
+        return Schedule(phases=phases, request_limit_s=options.request_limit, facts=facts)
 
     def _measured(self) -> Amount:
         """Return how much is measured."""
@@ -174,7 +142,7 @@ class Recording:
             return Amount(sessions=next(number for number in count() if self._recorded_ns(number) >= last_ns))
         return options.amount(self.load, sessions=len(self.talks), turns=sum(talk.turns for talk in self.talks))
 
-    def _factor(self, measured: Amount) -> float | None:
+    def _factor(self, passes: Passes, measured: Amount) -> float | None:
         """Return how many times faster than recorded conversations arrive; None where they do not arrive as recorded.
 
         The mean is taken over those that are measured: a part of a recording may be much busier than all of it.
@@ -189,7 +157,7 @@ class Recording:
         otherwise = 'concurrency = [...], or times = "drawn"'
         if self.talks[0].arrival_ns is None:
             raise self._fault("times", f"{options.file} does not tell when its conversations began", otherwise)
-        gaps = sum(1 for _ in self._plays(measured)) - 1
+        gaps = sum(1 for _ in passes.plays("profile", measured)) - 1
         gap_ns = self._recorded_ns(gaps) / gaps if gaps > 0 else self._whole_gap_ns
         if not gap_ns:
             who = "one conversation has" if len(self.talks) == 1 else "conversations that all begin at one moment have"
@@ -222,41 +190,3 @@ class Recording:
         lap, place = divmod(number, len(self.talks))
         since = (self.talks[place].arrival_ns or 0) - (self.talks[0].arrival_ns or 0)
         return since + lap * len(self.talks) * self._whole_gap_ns
-
-    def _phase(self, name: PhaseName, amount: Amount, factor: float | None) -> Phase:
-        """Return a phase; its sessions are made as lanes draw them."""
-        load, options = self.load, self.options
-        plays = None if amount.endless else [turns for _, _, turns in self._plays(amount)]
-        drawn = options.arrivals_ns(load.rate, len(plays), name) if load.rate is not None and factor is None and plays else None
-
-        def arrival_ns(number: int) -> int | None:
-            if factor is not None:
-                return round(self._recorded_ns(number) / factor)
-            return None if drawn is None else drawn[number]
-
-        def sessions() -> Iterator[Session]:
-            for number, (talk, lap, turns) in enumerate(self._plays(amount)):
-                play = Play(key=f"{self.key}:{name}:{lap}", marks_texts=self.marks_texts)
-                yield Session(id=f"{name}-{number}", turns=talk.make(play, turns), trace_id=talk.name, arrival_ns=arrival_ns(number))
-
-        return Phase(
-            name=name,
-            sessions=sessions,
-            lanes=load.concurrency,
-            count=None if plays is None else sum(plays),
-            # Where arrivals are given they end by themselves within the duration.
-            duration_s=options.duration if amount.endless else None,
-        )
-
-    def _plays(self, amount: Amount) -> Iterator[tuple[Recorded, int, int]]:
-        """Yield conversations, the pass that each belongs to, and how many of its turns are played; equal on every call."""
-        left = amount.requests
-        for number in count():
-            if number == amount.sessions or left == 0:
-                return
-            lap, place = divmod(number, len(self.talks))
-            talk = self.talks[place]
-            turns = talk.turns if left is None else min(talk.turns, left)
-            if left is not None:
-                left -= turns
-            yield talk, lap, turns
