@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from ixbench.campaign.campaign import Campaign
     from ixbench.host.host import Host
+    from ixbench.launch.counters import EngineCounters
     from ixbench.launch.engine import RunningEngine
     from ixbench.measure.definition import Measurement, Metric
     from ixbench.model.accuracy import AccuracyResult
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from ixbench.replay.http_channel import HttpChannel
     from ixbench.replay.prompts.calibrate import Calibration
     from ixbench.run.interrupt import Interruption
+    from ixbench.run.sampling import Sampling
     from ixbench.run.state import PointPhase, PointState
     from ixbench.run.vigil import Vigil
     from ixbench.store.point import PointWriter
@@ -122,10 +124,40 @@ async def measure_point(
     :raises BadRecordError: if the client's own clock is broken.
     """
     started = datetime.now(UTC)
-    point, state = job.point, job.state
-    workload = job.host.workload(point.workload)
     _enter(job, "preparing")
-    key = f"{secrets.token_hex(6)}:{point.id}"
+    try:
+        replayed = await _replay(job, engine, channel, writer, interruption)
+    except BaseExceptionGroup as group:
+        error = first_error(group)
+        if not isinstance(error, _ReplayError):
+            raise error from None
+        return failed_point(job, error.failure, code=error.code, started=started)
+    if replayed.report.ended == "stopped":
+        raise PointStoppedError
+    measurement = _measurement(job, engine, channel, writer, replayed)
+    return _judged(job, measurement, _provenance(job, engine, replayed, started))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Replayed:
+    """A schedule that was replayed, beside the records and samples on disk."""
+
+    schedule: Schedule
+    calibration: Calibration | None
+    """How its synthetic prompts were made; None where it has none."""
+    report: ExecutionReport
+    phase: MeasuredPhase
+    sampled: Sampling
+    engine_failure: Failure | None
+    """Why the engine died; None = it lives."""
+
+
+async def _replay(job: PointJob, engine: RunningEngine, channel: HttpChannel, writer: PointWriter, interruption: Interruption) -> _Replayed:
+    """Prepare the prompts and replay the schedule, while the engine is watched and collectors sample.
+
+    What `_prepare` and `_execute_watched` raise comes out in an exception group.
+    """
+    key = f"{secrets.token_hex(6)}:{job.point.id}"
     broken_off = 0
 
     def keep(record: RequestRecord) -> None:
@@ -133,6 +165,34 @@ async def measure_point(
         broken_off += record.failure in BROKEN_OFF
         writer.record(record)
 
+    phase = _measured_phase(job, engine, channel, interruption)
+    target = _collector_target(job, engine, channel, phase.counters)
+    order = watch_order(channel, phase.counters, build=phase.version, stall_limit_s=job.campaign.run.stall_limit)
+    async with vigil(engine, order) as watched:
+        schedule, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
+        job.state.load = progress = Progress()
+        _enter(job, "profile")
+        async with sampling(job.host.collectors(), target, writer.sample, job.campaign.collectors) as sampled:
+            with interruption.until_asked(), watched.until_dead():
+                await sampled.opened()
+            report = await _execute_watched(
+                interruption.stop,
+                watched.died,
+                schedule=schedule,
+                channel=channel,
+                record=keep,
+                progress=progress,
+                key=key,
+                around=phase.around,
+            )
+            with interruption.until_asked():
+                await sampled.finish()
+        failure = await death_of(engine) if broken_off else engine.failure()
+        return _Replayed(schedule=schedule, calibration=calibration, report=report, phase=phase, sampled=sampled, engine_failure=failure)
+
+
+def _measured_phase(job: PointJob, engine: RunningEngine, channel: HttpChannel, interruption: Interruption) -> MeasuredPhase:
+    """Return what goes on around the measured phase, with what is to be noted before it begins."""
     adapter = channel.target.adapter
     counters, trouble = counters_of(adapter, engine)
     phase = MeasuredPhase(
@@ -144,95 +204,22 @@ async def measure_point(
         version=job.facts.get("engine_version"),
     )
     phase.note(job.cache_note, trouble)
-    target = CollectorTarget(
+    return phase
+
+
+def _collector_target(job: PointJob, engine: RunningEngine, channel: HttpChannel, counters: EngineCounters | None) -> CollectorTarget:
+    """Return what collectors may know of the engine."""
+    return CollectorTarget(
         engine=job.launch.plan.engine,
         url=engine.url,
         pids=engine.pids,
         headers=dict(channel.target.headers),
         metrics=None if counters is None else counters.metrics,
         counters=counters,
-        sku=point.deployment.hardware.sku,
+        sku=job.point.deployment.hardware.sku,
         on_host=is_local(engine.url),
         gpus=machine_gpus(job.launch.plan, os.environ),
     )
-    order = watch_order(channel, counters, build=job.facts.get("engine_version"), stall_limit_s=job.campaign.run.stall_limit)
-    try:
-        async with vigil(engine, order) as watched:
-            schedule, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
-            state.load = Progress()
-            _enter(job, "profile")
-            async with sampling(job.host.collectors(), target, writer.sample, job.campaign.collectors) as sampled:
-                with interruption.until_asked(), watched.until_dead():
-                    await sampled.opened()
-                report = await _execute_watched(
-                    interruption.stop,
-                    watched.died,
-                    schedule=schedule,
-                    channel=channel,
-                    record=keep,
-                    progress=state.load,
-                    key=key,
-                    around=phase.around,
-                )
-                with interruption.until_asked():
-                    await sampled.finish()
-            failure = await death_of(engine) if broken_off else engine.failure()
-    except (_ReplayError, BaseExceptionGroup) as error:
-        first = first_error(error) if isinstance(error, BaseExceptionGroup) else error
-        if not isinstance(first, _ReplayError):
-            raise first from None
-        return failed_point(job, first.failure, code=first.code, started=started)
-    if report.ended == "stopped":
-        raise PointStoppedError
-    profile = report.phase("profile")
-    # From the disk, where each went as its request ended: a long point takes no more memory while it runs than a short one.
-    records = writer.records()
-    questions, question_input = engine.questions()
-    measurement = measurement_of(
-        point,
-        workload,
-        report,
-        records,
-        sku=job.host.sku(point.deployment.hardware.sku),
-        goodput=job.campaign.goodput,
-        read_samples=writer.samples,
-        on_host=is_local(engine.url),
-        engine_failure=failure,
-        lag_p99_s=lag_p99_s(records),
-        client_cpu_s=profile.client_cpu_s if profile else None,
-        client_wait_s=profile.client_wait_s if profile else None,
-        clock=channel.stamped_by,
-        engine_window=phase.window(),
-        questions=questions,
-        question_input=question_input,
-        cache_reset=job.cache_reset,
-        prompts_repeat=workload.repeats(point.workload_options),
-        profiled=job.profile,
-        acceptance_configured=job.launch.plan.identity.acceptance_length,
-        acceptance_reported=phase.acceptance,
-        server_changes=phase.server_changes,
-        clock_drift_s=phase.clock_drift_s,
-        log_findings=phase.log_findings,
-        accuracy_gate=gate_of(job.campaign),
-        accuracy=job.accuracy,
-    )
-    provenance: dict[str, object] = {
-        "started": iso_utc(started),
-        "finished": iso_utc(datetime.now(UTC)),
-        "clock_anchor": {"wall_ns": report.anchor.wall_ns, "mono_ns": report.anchor.mono_ns},
-        "schedule": dict(schedule.facts),
-        "prompts": calibration.facts() if calibration is not None else None,
-        "replay": report.facts(),
-        "collectors": sampled.facts(),
-        "collector_failures": dict(sampled.failures),
-        "model_served": engine.model,
-        "start": engine.start,
-        "runtime": dict(engine.runtime),
-        "notes": [*job.launch.plan.notes, *point.deployment.notes, *engine.notes, *engine.happened(), *phase.notes],
-    }
-    if job.profile:
-        provenance[TRACES] = list(phase.traces)
-    return _judged(job, measurement, provenance)
 
 
 async def _prepare(
@@ -316,6 +303,65 @@ def _unforeseen(error: Exception) -> Failure:
         fix="Report it to the author of the workload or of the engine's adapter; the evidence says where it happened.",
         evidence=tuple(f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames),
     )
+
+
+def _measurement(job: PointJob, engine: RunningEngine, channel: HttpChannel, writer: PointWriter, replayed: _Replayed) -> Measurement:
+    """Return what the point's metrics are computed from."""
+    point, phase, report = job.point, replayed.phase, replayed.report
+    workload, profile = job.host.workload(point.workload), report.phase("profile")
+    # From the disk, where each went as its request ended: a long point takes no more memory while it runs than a short one.
+    records = writer.records()
+    questions, question_input = engine.questions()
+    return measurement_of(
+        point,
+        workload,
+        report,
+        records,
+        sku=job.host.sku(point.deployment.hardware.sku),
+        goodput=job.campaign.goodput,
+        read_samples=writer.samples,
+        on_host=is_local(engine.url),
+        engine_failure=replayed.engine_failure,
+        lag_p99_s=lag_p99_s(records),
+        client_cpu_s=profile.client_cpu_s if profile else None,
+        client_wait_s=profile.client_wait_s if profile else None,
+        clock=channel.stamped_by,
+        engine_window=phase.window(),
+        questions=questions,
+        question_input=question_input,
+        cache_reset=job.cache_reset,
+        prompts_repeat=workload.repeats(point.workload_options),
+        profiled=job.profile,
+        acceptance_configured=job.launch.plan.identity.acceptance_length,
+        acceptance_reported=phase.acceptance,
+        server_changes=phase.server_changes,
+        clock_drift_s=phase.clock_drift_s,
+        log_findings=phase.log_findings,
+        accuracy_gate=gate_of(job.campaign),
+        accuracy=job.accuracy,
+    )
+
+
+def _provenance(job: PointJob, engine: RunningEngine, replayed: _Replayed, started: datetime) -> dict[str, object]:
+    """Return how the point came about, for whoever reads its result."""
+    report, phase, sampled, calibration = replayed.report, replayed.phase, replayed.sampled, replayed.calibration
+    provenance: dict[str, object] = {
+        "started": iso_utc(started),
+        "finished": iso_utc(datetime.now(UTC)),
+        "clock_anchor": {"wall_ns": report.anchor.wall_ns, "mono_ns": report.anchor.mono_ns},
+        "schedule": dict(replayed.schedule.facts),
+        "prompts": calibration.facts() if calibration is not None else None,
+        "replay": report.facts(),
+        "collectors": sampled.facts(),
+        "collector_failures": dict(sampled.failures),
+        "model_served": engine.model,
+        "start": engine.start,
+        "runtime": dict(engine.runtime),
+        "notes": [*job.launch.plan.notes, *job.point.deployment.notes, *engine.notes, *engine.happened(), *phase.notes],
+    }
+    if job.profile:
+        provenance[TRACES] = list(phase.traces)
+    return provenance
 
 
 def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, object]) -> MeasuredPoint:
