@@ -12,14 +12,16 @@ The request's line in requests.jsonl holds `chunks: {offset, count}`: the span's
 
 from __future__ import annotations
 
-import mmap
+import os
 import sys
 from array import array
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from ixbench.model.counts import counted
+from ixbench.model.errors import Fault, InputError
 from ixbench.model.record import CHUNK_KINDS, Chunks
 from ixbench.model.regular_file import open_regular
+from ixbench.store.encode import readable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +31,7 @@ CHUNK_BYTES = 8 + 4 + 4 + 1
 _PLACES = {"ns": (0, 8), "tokens": (8, 4), "size": (12, 4), "kind": (16, 1)}
 """Column -> bytes of each event that lie in the columns before it, and its own."""
 _KNOWN_KINDS = bytes(range(len(CHUNK_KINDS)))
-_KEPT_BYTES = 64 * 2**20
-"""What may be read before pages are given back."""
+_ADVICE = "wait until nothing writes to the folder, and read it again"
 
 
 def pack(chunks: Chunks) -> bytes:
@@ -38,52 +39,65 @@ def pack(chunks: Chunks) -> bytes:
     return _little(chunks.ns).tobytes() + _little(chunks.tokens).tobytes() + _little(chunks.size).tobytes() + bytes(chunks.kind)
 
 
-class MappedFile:
-    """The content of chunks.bin, read piece by piece without taking the file into memory."""
+class EventsFile:
+    """The content of chunks.bin, read piece by piece without taking the file into memory.
+
+    It is read and not mapped: a page of a mapped file that was cut meanwhile, or that its disk does not give, ends the process (SIGBUS).
+    """
 
     def __init__(self, path: Path) -> None:
-        """Map a file; one that is not there, or empty, has no bytes.
+        """Open a file and keep it open; one that is not there has no bytes.
 
-        :raises OSError: if it cannot be read.
+        :raises OSError: if it cannot be opened.
         """
-        self._map: mmap.mmap | None = None
-        self._view = memoryview(b"")
-        self._read = 0
+        self._path = path
+        self._size = 0
+        self._file: BinaryIO | None = None
         try:
-            with open_regular(path) as file:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._view = memoryview(self._map)
-        except (FileNotFoundError, ValueError):  # an empty file cannot be mapped
+            self._file = open_regular(path)
+        except FileNotFoundError:
             return
+        self._size = os.fstat(self._file.fileno()).st_size
 
     def __len__(self) -> int:
-        """Return the number of bytes."""
-        return len(self._view)
+        """Return the number of bytes when it was opened."""
+        return self._size
 
-    def read(self, start: int, count: int, *, around: int) -> memoryview:
-        """Return a piece, to be copied at once.
+    def __del__(self) -> None:
+        """Close it with the last record that refers to it."""
+        file = getattr(self, "_file", None)
+        if file is not None:
+            file.close()
 
-        Now and then the pages that were read are given back: they stay in the system's cache, and a file of gigabytes that is read from
-        end to end does not become memory of this process.
+    def read(self, start: int, count: int) -> bytes:
+        """Return a piece.
 
-        :param around: bytes that the system takes along when it reads the piece.
+        :raises InputError: if the disk does not give it, or if it was cut meanwhile.
         """
-        self._read += around
-        if self._read > _KEPT_BYTES and self._map is not None:
-            self._map.madvise(mmap.MADV_DONTNEED)
-            self._read = around
-        return self._view[start : start + count]
+        pieces: list[bytes] = []
+        with readable(self._path):
+            while count and self._file is not None:
+                piece = os.pread(self._file.fileno(), count, start)
+                if not piece:
+                    raise self.changed(f"it ends before byte {start} of {self._size}")
+                pieces.append(piece)
+                start, count = start + len(piece), count - len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def changed(self, problem: str) -> InputError:
+        """Return the fault of a file that is no longer what it was when it was opened."""
+        return InputError(Fault(where=str(self._path), problem=f"was changed while it was read: {problem}", advice=_ADVICE))
 
 
-class MappedChunks(Chunks):
+class StoredChunks(Chunks):
     """The events of one span; a column is made when it is asked for, so that a million responses fit into memory."""
 
     __slots__ = ("_content", "_count", "_offset")
-    _content: MappedFile
+    _content: EventsFile
     _count: int
     _offset: int
 
-    def __init__(self, content: MappedFile, offset: int, count: int) -> None:
+    def __init__(self, content: EventsFile, offset: int, count: int) -> None:
         """Keep the place."""
         # Chunks are frozen.
         object.__setattr__(self, "_content", content)
@@ -116,20 +130,27 @@ class MappedChunks(Chunks):
     @property
     def kind(self) -> bytearray:  # pyright: ignore[reportIncompatibleVariableOverride] - both are read only
         """What they are."""
-        return bytearray(self._bytes(*_PLACES["kind"]))
+        return bytearray(self._kinds())
 
     def packed(self, column: Literal["ns", "kind", "tokens"]) -> memoryview:
         """Return a column's bytes without an array of their own, where the machine's order is the file's."""
         if sys.byteorder == "little":
-            return self._bytes(*_PLACES[column])
+            return memoryview(self._kinds() if column == "kind" else self._bytes(*_PLACES[column]))
         return super().packed(column)
 
-    def _bytes(self, before: int, width: int) -> memoryview:
+    def _bytes(self, before: int, width: int) -> bytes:
         """Return a column: `before` bytes of each event lie in the columns before it."""
-        return self._content.read(self._offset + before * self._count, width * self._count, around=CHUNK_BYTES * self._count)
+        return self._content.read(self._offset + before * self._count, width * self._count)
+
+    def _kinds(self) -> bytes:
+        """Return the column of kinds, each of which was known when the record was made."""
+        kinds = self._bytes(*_PLACES["kind"])
+        if unknown := _unknown(kinds):
+            raise self._content.changed(unknown)
+        return kinds
 
 
-def unpack(content: MappedFile, offset: int, count: int) -> Chunks:
+def unpack(content: EventsFile, offset: int, count: int) -> Chunks:
     """Return the events of one span; they hold on to the content.
 
     :raises ValueError: if the span does not lie inside the content or holds an unknown kind.
@@ -137,13 +158,20 @@ def unpack(content: MappedFile, offset: int, count: int) -> Chunks:
     end = offset + count * CHUNK_BYTES
     if offset < 0 or count < 0 or end > len(content):
         raise ValueError(f"events {offset} to {end} are not in chunks.bin, which has {counted(len(content), 'byte')}")
-    chunks = MappedChunks(content, offset, count)
-    if unknown := chunks.kind.translate(None, _KNOWN_KINDS):
-        raise ValueError(f"unknown kind {max(unknown)} in chunks.bin")
+    chunks = StoredChunks(content, offset, count)
+    before, width = _PLACES["kind"]
+    if unknown := _unknown(content.read(offset + before * count, width * count)):
+        raise ValueError(f"{unknown} in chunks.bin")
     return chunks
 
 
-def _column(code: str, content: memoryview) -> array[int]:
+def _unknown(kinds: bytes) -> str | None:
+    """Say which kind nobody knows, if there is one."""
+    found = kinds.translate(None, _KNOWN_KINDS)
+    return f"unknown kind {max(found)}" if found else None
+
+
+def _column(code: str, content: bytes) -> array[int]:
     column: array[int] = array(code)
     column.frombytes(content)
     return _little(column)

@@ -14,7 +14,7 @@ from ixbench.model.record import RequestRecord
 from ixbench.model.regular_file import open_regular
 from ixbench.model.sample import Sample
 from ixbench.model.schedule import PhaseName
-from ixbench.store.chunks import CHUNK_BYTES, MappedFile, unpack
+from ixbench.store.chunks import CHUNK_BYTES, EventsFile, unpack
 from ixbench.store.encode import UNDECODABLE, readable
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def read_records(path: Path, chunks_path: Path, *, sealed: bool) -> tuple[Reques
     :raises InputError: if a line is broken that must not be.
     """
     with readable(chunks_path):
-        content = MappedFile(chunks_path)
+        content = EventsFile(chunks_path)
 
     def decode(line: bytes) -> RequestRecord:
         values = msgspec.structs.asdict(msgspec.json.decode(line, type=_Line))

@@ -12,7 +12,7 @@ from ixbench.cli.main import main
 from ixbench.host.load import load_host
 from ixbench.measure.definition import in_order_of_send
 from ixbench.measure.point import accounting, measure
-from ixbench.store.chunks import MappedChunks
+from ixbench.store.chunks import StoredChunks
 from ixbench.store.point import PointWriter
 from ixbench.testing.running import server_process
 
@@ -71,7 +71,7 @@ def test_no_number_changes_on_the_way_through_the_disk(bench, monkeypatch):
     monkeypatch.setattr(PointWriter, "seal", look)
     bench(60, kept.append)
     ((result, measurement),) = sealed
-    assert all(isinstance(record.chunks, MappedChunks) for record in measurement.records)
+    assert all(isinstance(record.chunks, StoredChunks) for record in measurement.records)
     assert sum(len(record.chunks) for record in kept) > 60 * OUTPUT_TOKENS
     in_memory = replace(measurement, records=in_order_of_send(kept))
     assert measurement.records == in_memory.records

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import mmap
 import os
 import pickle
 import shutil
@@ -16,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ixbench.model.errors import IxbenchError
+from ixbench.model.errors import InputError, IxbenchError
 from ixbench.model.record import CHUNK_KINDS, FAILURE_KINDS, Chunks, RequestRecord
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, PointIdentity, PointResult, Reason, Verdict
 from ixbench.model.sample import Sample
 from ixbench.model.secrets import Redactor
 from ixbench.store import chunks
-from ixbench.store.chunks import MappedChunks
+from ixbench.store.chunks import StoredChunks
 from ixbench.store.point import RESULT_KEYS, PointWriter, read_point_records, read_point_samples, read_result
 from ixbench.testing.runs import sample_point
 
@@ -148,7 +147,7 @@ def test_events_stay_in_their_file_until_they_are_asked_for(tmp_path):
         found = writer.records()
     shutil.rmtree(tmp_path / "a-c1")
     for record, chunks in zip(found, sent, strict=True):
-        assert type(record.chunks) is MappedChunks
+        assert type(record.chunks) is StoredChunks
         assert record.chunks == chunks
         assert chunks == record.chunks
         assert list(record.chunks) == list(chunks)
@@ -233,24 +232,39 @@ def test_records_are_small_on_disk(tmp_path):
     assert msgspec.json.decode((tmp_path / "a-c1" / "requests.jsonl").read_bytes())["chunks"]["count"] == 128
 
 
-def test_a_large_file_is_read_without_becoming_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "_KEPT_BYTES", 2000)
-    path = tmp_path / "chunks.bin"
+@pytest.fixture
+def spans(tmp_path):
+    """Return twenty responses of 50 events, and the file that holds them."""
     events = [Chunks.of((ns, "text", ns % 7, 3) for ns in range(start, start + 50)) for start in range(0, 1000, 50)]
+    path = tmp_path / "chunks.bin"
     path.write_bytes(b"".join(map(chunks.pack, events)))
-    content = chunks.MappedFile(path)
-    given_back = []
-    real = content._map
+    return events, path
 
-    class Watched:
-        def madvise(self, advice):
-            given_back.append(advice)
-            real.madvise(advice)
 
-    content._map = Watched()
+def test_spans_are_read_from_their_file(spans):
+    events, path = spans
+    content = chunks.EventsFile(path)
     read = [chunks.unpack(content, 17 * 50 * number, 50) for number in range(20)]
     assert read == events
     assert [bytes(one.packed("ns")) for one in read] == [one.ns.tobytes() for one in events]
     assert [bytes(one.packed("kind")) for one in events] == [bytes(one.packed("kind")) for one in read]
-    assert len(given_back) > 20
-    assert set(given_back) == {mmap.MADV_DONTNEED}
+
+
+@pytest.mark.parametrize("column", ["ns", "tokens", "size", "kind"])
+def test_a_file_that_is_cut_while_it_is_read_costs_a_sentence(spans, column):
+    """A mapped file would end the process by a signal."""
+    _, path = spans
+    content = chunks.EventsFile(path)
+    one = chunks.unpack(content, 0, 50)
+    os.truncate(path, 0)
+    with pytest.raises(InputError, match=r"chunks\.bin: was changed while it was read: it ends before byte \d+ of 17000; wait until"):
+        getattr(one, column)
+
+
+def test_a_file_whose_kinds_change_while_it_is_read_costs_a_sentence(spans):
+    _, path = spans
+    one = chunks.unpack(chunks.EventsFile(path), 0, 50)
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    for read in (lambda: one.kind, lambda: one.packed("kind")):
+        with pytest.raises(InputError, match=r"was changed while it was read: unknown kind 255"):
+            read()
