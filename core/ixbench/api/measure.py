@@ -13,6 +13,7 @@ from ixbench.model.counts import counted
 from ixbench.model.record import CHUNK_KINDS, CONTENT_KINDS, FAILURE_KINDS, Chunk, Chunks, RequestRecord
 from ixbench.model.result import Accounting, EnergyReading, Failure, Metrics, MetricValue, Reason
 from ixbench.model.sample import Sample
+from ixbench.model.short_numbers import short_number, short_seconds, short_share
 from ixbench.model.signature import LogFinding
 
 if TYPE_CHECKING:
@@ -90,6 +91,9 @@ __all__ = [
     "read_point",
     "request_times",
     "sending_window",
+    "short_number",
+    "short_seconds",
+    "short_share",
     "span_s",
     "steady_window",
     "summarise",

@@ -20,6 +20,7 @@ from ixbench.measure.tool_words import REASONS
 from ixbench.measure.tools import TOOLS
 from ixbench.model.counts import counted
 from ixbench.model.record import CONTENT_KINDS
+from ixbench.model.short_numbers import short_number, short_share
 from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class _Facts:
         content = times.has_content
         tails = (times.close_ns - times.last_ns)[content] / NS_PER_S
         values = {
-            "role": _percent(_starts_without_output(record) for record in successes if len(record.chunks)),
+            "role": _share(_starts_without_output(record) for record in successes if len(record.chunks)),
             "tail": _seconds(percentile(tails, 50)),
             "first": _first_words(_mean(_first_tokens(successes, content.tolist()))),
             "chunk": _tokens(_tokens_a_chunk(measurement)),
@@ -285,23 +286,23 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _percent(flags: Iterable[bool]) -> str:
+def _share(flags: Iterable[bool]) -> str:
     known = list(flags)
-    return f"{100 * sum(known) / len(known):.3g} %" if known else "none"
+    return short_share(sum(known) / len(known)) if known else "none"
 
 
 def _seconds(value: float | None) -> str:
+    """Return a time with more digits than sentences have as a rule: it is read beside another one that is almost equal."""
     if value is None:
         return "an unknown time"
-    # Rounded first, and written without an exponent then.
-    rounded = float(f"{value:.4g}") if value >= 1 else float(f"{1000 * value:.3g}")
-    return f"{rounded:g} {'s' if value >= 1 else 'ms'}"
+    return f"{short_number(value, 4)} s" if value >= 1 else f"{short_number(1000 * value)} ms"
 
 
 def _tokens(value: float | None) -> str:
     if value is None:
         return "an unknown number of tokens"
-    return counted(value, "token", ".3g")
+    number = short_number(value)
+    return f"{number} token" if number == "1" else f"{number} tokens"
 
 
 def _first_words(value: float | None) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping  # noqa: TC003 - msgspec resolves the annota
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from ixbench.model.short_numbers import short_share
+
 if TYPE_CHECKING:
     from ixbench.model.prompt import Message
 
@@ -116,4 +118,4 @@ def accuracy_words(result: AccuracyResult) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.3g} %"
+    return "-" if share is None else short_share(share)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import share
+from ixbench.api.measure import Check, Reason, short_share
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -27,7 +26,7 @@ def _accuracy_failed(measurement: Measurement, metrics: Metrics, limit: float | 
         return None
     without = sum(result.failed.values())
     parts = [
-        f"{result.right} of {result.asked} answers are right ({share(result.share)}), wanted: {share(result.required)}",
+        f"{result.right} of {result.asked} answers are right ({short_share(result.share)}), wanted: {short_share(result.required)}",
         f"{without} without an answer ({', '.join(f'{kind} {count}' for kind, count in result.failed.items())})" if without else "",
         f"{result.cut} cut off by max_tokens" if result.cut else "",
     ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason, counted
-from ixbench_plugins.checks._words import share
+from ixbench.api.measure import Check, Reason, counted, short_share
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -21,7 +20,7 @@ def _errors(measurement: Measurement, metrics: Metrics, limit: float | None) -> 
         what = f"no request succeeded: {kinds or f'all {counts.cancelled} were cancelled'}" if counts.requests else "no request was sent"
         return Reason(code="errors", value=failed, limit=limit, text=what)
     if failed is not None and limit is not None and failed > limit:
-        text = f"{share(failed)} of the requests failed ({kinds}); allowed: {share(limit)}"
+        text = f"{short_share(failed)} of the requests failed ({kinds}); allowed: {short_share(limit)}"
         return Reason(code="errors", value=failed, limit=limit, text=text)
     return None
 
@@ -32,7 +31,7 @@ def _context_overflow(measurement: Measurement, metrics: Metrics, limit: float |
     overflow = measure.accounting(measurement).context_overflow / responses if responses else 0.0
     if limit is None or overflow <= limit:
         return None
-    text = f"the prompt was too long for the server in {share(overflow)} of the responses; allowed: {share(limit)}"
+    text = f"the prompt was too long for the server in {short_share(overflow)} of the responses; allowed: {short_share(limit)}"
     return Reason(code="errors", value=overflow, limit=limit, text=text)
 
 
@@ -51,7 +50,7 @@ def _empty_answers(measurement: Measurement, metrics: Metrics, limit: float | No
     found = counts.empty_answers / counts.ok if counts.ok else 0.0
     if limit is None or found <= limit:
         return None
-    text = f"{share(found)} of the successful answers are empty (end of sequence at once); they have no TTFT and no TPOT"
+    text = f"{short_share(found)} of the successful answers are empty (end of sequence at once); they have no TTFT and no TPOT"
     return Reason(code="empty_answers", value=found, limit=limit, text=text, severity="warning")
 
 

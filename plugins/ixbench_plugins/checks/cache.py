@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import share
+from ixbench.api.measure import Check, Reason, short_share
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -28,7 +27,7 @@ def _cache_not_reset(measurement: Measurement, metrics: Metrics, limit: float | 
         found = first.usage_cached / first.usage_input
         if found <= limit:
             return None
-        text = f"{why}, and the point's first request found {share(found)} of its prompt there; allowed: {share(limit)}"
+        text = f"{why}, and the point's first request found {short_share(found)} of its prompt there; allowed: {short_share(limit)}"
         return Reason(code="cache_not_reset", value=found, limit=limit, text=f"{text}. {_advice(measurement)}")
     if measurement.cache_reset in {None, "verified"}:
         return None
@@ -51,8 +50,9 @@ def _cache_leak(measurement: Measurement, metrics: Metrics, limit: float | None)
     if measured is None or theoretical is None or measured <= theoretical + limit:
         return None
     text = (
-        f"{share(measured)} of the prompt tokens were found in the cache, and a cache without bounds would give {share(theoretical)} "
-        f"(allowed above it: {share(limit)}): prompts that should be new had been sent before"
+        f"{short_share(measured)} of the prompt tokens were found in the cache, "
+        f"and a cache without bounds would give {short_share(theoretical)} "
+        f"(allowed above it: {short_share(limit)}): prompts that should be new had been sent before"
     )
     return Reason(code="cache_leak", value=measured - theoretical, limit=limit, text=text)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import seconds, share
+from ixbench.api.measure import Check, Reason, short_seconds, short_share
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -26,7 +25,10 @@ ACHIEVED_LIMIT = 0.98
 def _client_lag(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
     window, cpu, lag = measure.window_s(measurement), measurement.client_cpu_s, measurement.lag_p99_s
     if cpu is not None and window and cpu / window > CPU_LIMIT:
-        text = f"the client used {share(cpu / window)} of its core; allowed: {share(CPU_LIMIT)}; ask for less load, or use a faster machine"
+        text = (
+            f"the client used {short_share(cpu / window)} of its core; allowed: {short_share(CPU_LIMIT)}; ask for less load, "
+            "or use a faster machine"
+        )
         return Reason(code="client_lag", value=cpu / window, limit=CPU_LIMIT, text=text)
     if lag is None or limit is None:
         return None
@@ -36,7 +38,7 @@ def _client_lag(measurement: Measurement, metrics: Metrics, limit: float | None)
     allowed = limit if ttft is None else min(limit, TTFT_SHARE * ttft)
     if lag <= allowed:
         return None
-    text = f"the client was late by {seconds(lag)} (p99), and its delays are part of all latencies; allowed: {seconds(allowed)}"
+    text = f"the client was late by {short_seconds(lag)} (p99), and its delays are part of all latencies; allowed: {short_seconds(allowed)}"
     return Reason(code="client_lag", value=lag, limit=allowed, text=text + _cause(measurement))
 
 
@@ -44,7 +46,7 @@ def _late_reads(measurement: Measurement, metrics: Metrics, lag: float, limit: f
     """Judge a client whose stamps are the kernel's: they are right until it is late by more than the time between two chunks."""
     if lag <= limit:
         return None
-    late = f"the client was late by {seconds(lag)} (p99; allowed: {seconds(limit)})"
+    late = f"the client was late by {short_seconds(lag)} (p99; allowed: {short_seconds(limit)})"
     bounds = _upper_bounds(metrics)
     if bounds is not None:
         return Reason(code="client_lag", value=lag, limit=limit, text=f"{late}, so that {bounds}{_cause(measurement)}")
@@ -57,7 +59,7 @@ def _upper_bounds(metrics: Metrics) -> str | None:
     for name, what in (("ttft_bound_share", "first outputs"), ("bundled_share", "chunks")):
         found = metrics.get(name)
         if isinstance(found, int | float) and found > BOUND_LIMIT:
-            return f"the times of {share(found)} of the {what} are upper bounds; allowed: {share(BOUND_LIMIT)}"
+            return f"the times of {short_share(found)} of the {what} are upper bounds; allowed: {short_share(BOUND_LIMIT)}"
     return None
 
 
@@ -67,7 +69,8 @@ def _client_wait(measurement: Measurement, metrics: Metrics, limit: float | None
     if waited is None or not window or limit is None or waited / window <= limit:
         return None
     found = (
-        f"the client waited {share(waited / window)} of the time for a core that others had; allowed: {share(limit)} (limits.client_wait)"
+        f"the client waited {short_share(waited / window)} of the time for a core that others had; "
+        f"allowed: {short_share(limit)} (limits.client_wait)"
     )
     if measurement.clock != "kernel":
         text = f"{found}, and its delays are part of all latencies: leave it a core"
@@ -84,7 +87,7 @@ def _late_sends(measurement: Measurement) -> str | None:
     late, ttft = measure.percentile(measurement.times.dispatch_delay, 99), measure.percentile(measurement.times.ttft, 50)
     if late is None or ttft is None or late <= DELAY_SHARE * ttft:
         return None
-    return f"requests were sent {seconds(late)} later than due (p99); allowed: {seconds(DELAY_SHARE * ttft)}"
+    return f"requests were sent {short_seconds(late)} later than due (p99); allowed: {short_seconds(DELAY_SHARE * ttft)}"
 
 
 def _cause(measurement: Measurement) -> str:
@@ -95,7 +98,7 @@ def _cause(measurement: Measurement) -> str:
     waited, window = measurement.client_wait_s, measure.window_s(measurement)
     if not waited or not window:
         return ""
-    return f". It waited {seconds(waited)} of {seconds(window)} for a core that others had: leave it one"
+    return f". It waited {short_seconds(waited)} of {short_seconds(window)} for a core that others had: leave it one"
 
 
 def _schedule_late(measurement: Measurement, metrics: Metrics, limit: float | None) -> Reason | None:
@@ -106,11 +109,13 @@ def _schedule_late(measurement: Measurement, metrics: Metrics, limit: float | No
     ttft = measure.percentile(measurement.times.ttft, 50)
     allowed = limit if ttft is None else min(limit, DELAY_SHARE * ttft)
     if late is not None and late > allowed:
-        text = f"requests were sent {seconds(late)} later than asked (p99); allowed: {seconds(allowed)}{_cause(measurement)}"
+        text = f"requests were sent {short_seconds(late)} later than asked (p99); allowed: {short_seconds(allowed)}{_cause(measurement)}"
         return Reason(code="schedule_late", value=late, limit=allowed, text=text)
     achieved = _achieved_share(measurement)
     if achieved is not None and achieved < ACHIEVED_LIMIT:
-        text = f"requests were sent at {share(achieved)} of the rate that was asked; at least {share(ACHIEVED_LIMIT)} are needed"
+        text = (
+            f"requests were sent at {short_share(achieved)} of the rate that was asked; at least {short_share(ACHIEVED_LIMIT)} are needed"
+        )
         return Reason(code="schedule_late", value=achieved, limit=ACHIEVED_LIMIT, text=text)
     return None
 

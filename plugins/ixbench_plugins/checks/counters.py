@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.measure import Check, Reason, counted
-from ixbench_plugins.checks._words import share
+from ixbench.api.measure import Check, Reason, counted, short_share
 from ixbench_plugins.metrics.engine import counter, realised_acceptance
 
 if TYPE_CHECKING:
@@ -51,7 +50,8 @@ def _acceptance_mismatch(measurement: Measurement, metrics: Metrics, limit: floa
     if error <= limit:
         return None
     text = (
-        f"{realised:.4g} tokens were accepted a step, and the launch asks for {configured:.4g}: {share(error)} off, allowed: {share(limit)}"
+        f"{realised:.4g} tokens were accepted a step, and the launch asks for {configured:.4g}: {short_share(error)} off, "
+        f"allowed: {short_share(limit)}"
     )
     return Reason(code="acceptance_mismatch", value=error, limit=limit, text=text)
 
@@ -62,8 +62,9 @@ def _preemption(measurement: Measurement, metrics: Metrics, limit: float | None)
     if preempted is None or not requests or limit is None or preempted / requests <= limit:
         return None
     text = (
-        f"the engine preempted {counted(preempted, 'time', 'g')} in {counted(requests, 'request')} ({share(preempted / requests)}), "
-        f"allowed: {share(limit)}; its KV cache is too small for this load. Raise [limits] preemption where the point is meant to show that"
+        f"the engine preempted {counted(preempted, 'time', 'g')} in {counted(requests, 'request')} ({short_share(preempted / requests)}), "
+        f"allowed: {short_share(limit)}; its KV cache is too small for this load. "
+        "Raise [limits] preemption where the point is meant to show that"
     )
     return Reason(code="preemption", value=preempted / requests, limit=limit, text=text)
 
@@ -107,7 +108,10 @@ def _disagreement(measurement: Measurement, name: str, usage: str, limit: float)
         if found > nearest
         else "these counters are not those of the server that answered, or it ended some answers uncounted"
     )
-    text = f"the engine counted {found:.0f} {name}, and the answers' usage comes to {told}: {share(error)} off, allowed: {share(limit)}"
+    text = (
+        f"the engine counted {found:.0f} {name}, and the answers' usage comes to {told}: {short_share(error)} off, "
+        f"allowed: {short_share(limit)}"
+    )
     return Reason(code="metrics_missing", value=error, limit=limit, text=f"{text}; {cause}")
 
 

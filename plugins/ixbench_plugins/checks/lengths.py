@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import number, share
+from ixbench.api.measure import Check, Reason, short_number, short_share
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -20,7 +19,7 @@ def _length_mismatch(measurement: Measurement, metrics: Metrics, limit: float | 
     error = measure.length_error(measurement.profile)
     if error is not None and limit is not None and error > limit:
         text = (
-            f"forced output lengths were missed by {share(error)} of the tokens, allowed: {share(limit)}; "
+            f"forced output lengths were missed by {short_share(error)} of the tokens, allowed: {short_share(limit)}; "
             "the server does not ignore the end of sequence"
         )
         return Reason(code="length_mismatch", value=error, limit=limit, text=text)
@@ -38,8 +37,8 @@ def _advertised(measurement: Measurement) -> Reason | None:
     if error <= ADVERTISED_LIMIT:
         return None
     text = (
-        f"answers have {number(mean)} tokens on average, the workload says {promised}: {share(error)} off, "
-        f"allowed: {share(ADVERTISED_LIMIT)}"
+        f"answers have {short_number(mean)} tokens on average, the workload says {promised}: {short_share(error)} off, "
+        f"allowed: {short_share(ADVERTISED_LIMIT)}"
     )
     return Reason(code="length_mismatch", value=error, limit=ADVERTISED_LIMIT, text=text)
 
@@ -55,7 +54,8 @@ def _input_mismatch(measurement: Measurement, metrics: Metrics, limit: float | N
     if error <= limit:
         return None
     text = (
-        f"the server counted {found_sum} prompt tokens where {asked_sum} were asked for: {share(error)} off, allowed: {share(limit)}; "
+        f"the server counted {found_sum} prompt tokens where {asked_sum} were asked for: {short_share(error)} off, "
+        f"allowed: {short_share(limit)}; "
         "tokenizer or chat template are not those that the prompts were made for"
     )
     return Reason(code="input_mismatch", value=error, limit=limit, text=text)

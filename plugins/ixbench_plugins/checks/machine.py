@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import seconds, share
+from ixbench.api.measure import Check, Reason, short_seconds, short_share
 from ixbench_plugins.collectors.gpu_samples import POWER_CAPPED, THROTTLED
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ def _clock(measurement: Measurement, metrics: Metrics, limit: float | None) -> R
         return None
     word = "ran ahead" if drift > 0 else "fell back"
     text = (
-        f"the wall clock {word} by {seconds(abs(drift))} while the point was measured, allowed: {seconds(limit)}; it was set, or the "
-        "machine slept, and what other programs stamped does not fit the records"
+        f"the wall clock {word} by {short_seconds(abs(drift))} while the point was measured, allowed: {short_seconds(limit)}; "
+        "it was set, or the machine slept, and what other programs stamped does not fit the records"
     )
     return Reason(code="clock", value=drift, limit=limit, text=text)
 
@@ -40,7 +39,9 @@ def _throttled(measurement: Measurement, metrics: Metrics, limit: float | None) 
     if worst is None or limit is None or worst[1] <= limit:
         return None
     gpu, found = worst
-    text = f"GPU {gpu} held its clocks down, for heat or power, in {share(found)} of the measured phase; allowed: {share(limit)}"
+    text = (
+        f"GPU {gpu} held its clocks down, for heat or power, in {short_share(found)} of the measured phase; allowed: {short_share(limit)}"
+    )
     return Reason(code="gpu_dirty", value=found, limit=limit, text=text)
 
 
@@ -51,8 +52,9 @@ def _capped(measurement: Measurement, metrics: Metrics, limit: float | None) -> 
         return None
     gpu, found = worst
     text = (
-        f"GPU {gpu} ran at its power limit in {share(found)} of the measured phase, of which {share(limit)} pass in silence: with another "
-        "limit the numbers would be others"
+        f"GPU {gpu} ran at its power limit in {short_share(found)} of the measured phase, "
+        f"of which {short_share(limit)} pass in silence: "
+        "with another limit the numbers would be others"
     )
     return Reason(code="gpu_dirty", value=found, limit=limit, text=text, severity="warning")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import seconds
+from ixbench.api.measure import Check, Reason, short_seconds
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -21,11 +20,14 @@ def _implausible(measurement: Measurement, metrics: Metrics, limit: float | None
     tpot, ttft = measure.percentile(times.tpot, 50), measure.percentile(times.ttft, 50)
     if tpot is not None and limit is not None and tpot < limit:
         text = (
-            f"half of the answers have a TPOT of {seconds(tpot)} or less, below {seconds(limit)}: they do not arrive as a stream of tokens"
+            f"half of the answers have a TPOT of {short_seconds(tpot)} or less, below {short_seconds(limit)}: "
+            "they do not arrive as a stream of tokens"
         )
         return _reason(tpot, limit, text)
     if ttft is not None and not measurement.on_host and ttft < TTFT_LEAST_S:
-        text = f"half of the answers begin within {seconds(ttft)}, below {seconds(TTFT_LEAST_S)}, from a server on another machine"
+        text = (
+            f"half of the answers begin within {short_seconds(ttft)}, below {short_seconds(TTFT_LEAST_S)}, from a server on another machine"
+        )
         return _reason(ttft, TTFT_LEAST_S, text)
     return _impossible(measurement)
 
@@ -35,7 +37,9 @@ def _impossible(measurement: Measurement) -> Reason | None:
     times = measurement.times
     longest, window = measure.percentile(times.e2el, 100), measure.window_s(measurement)
     if longest is not None and window is not None and longest > window:
-        return _reason(longest, window, f"a request took {seconds(longest)}, longer than the measured phase of {seconds(window)}")
+        return _reason(
+            longest, window, f"a request took {short_seconds(longest)}, longer than the measured phase of {short_seconds(window)}"
+        )
     return None
 
 

@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason, counted
-from ixbench_plugins.checks._words import seconds
+from ixbench.api.measure import Check, Reason, counted, short_seconds
 
 if TYPE_CHECKING:
     from ixbench.api.measure import Measurement, Metrics
@@ -26,15 +25,16 @@ def _too_short(measurement: Measurement, metrics: Metrics, limit: float | None) 
     if measurement.least_s is not None:
         if window is not None and window < measurement.least_s:
             text = (
-                f"the measured phase lasted {seconds(window)}, and the workload's own rules (its preset) ask for "
-                f"{seconds(measurement.least_s)} at least"
+                f"the measured phase lasted {short_seconds(window)}, and the workload's own rules (its preset) ask for "
+                f"{short_seconds(measurement.least_s)} at least"
             )
             return Reason(code="too_short", value=window, limit=measurement.least_s, text=text)
     elif window is not None and latency is not None and window < WINDOW_LATENCIES * latency:
         least = WINDOW_LATENCIES * latency
         text = (
-            f"the measured phase lasted {seconds(window)}, less than {WINDOW_LATENCIES} times the p90 latency of {seconds(latency)}; "
-            f"measure for at least {seconds(least)}{_requests(measurement, window, least)}"
+            f"the measured phase lasted {short_seconds(window)}, "
+            f"less than {WINDOW_LATENCIES} times the p90 latency of {short_seconds(latency)}; "
+            f"measure for at least {short_seconds(least)}{_requests(measurement, window, least)}"
         )
         return Reason(code="too_short", value=window, limit=least, text=text)
     if measure.thin(count, 90):

@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ixbench.api import measure
-from ixbench.api.measure import Check, Reason
-from ixbench_plugins.checks._words import number, seconds, share
+from ixbench.api.measure import Check, Reason, short_number, short_seconds, short_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +86,7 @@ def _never_steady(measurement: Measurement) -> Reason | None:
     if sending is None or asked is None or sending.seconds < SHORTEST_S or not _never_reached(measurement, sending):
         return None
     found = float(measure.in_flight_means(measurement, sending.slices(1))[0])
-    mean = f"{number(found)} of {asked} requests were in flight on average"
+    mean = f"{short_number(found)} of {asked} requests were in flight on average"
     text = f"no steady window was found: {mean}, and never all for the time of an answer"
     return Reason(code="not_steady", value=found, limit=REACHED * asked, text=text)
 
@@ -129,11 +128,11 @@ def _drift(series: _Series, measurement: Measurement, limit: float) -> Reason | 
     if not trend.certain and measurement.load.rate is not None:
         return None
     word = "rises" if trend.change > 0 else "falls"
-    text = f"{series.name} {word} by {share(abs(trend.change))} of its mean over the steady part, allowed: {share(allowed)}"
+    text = f"{series.name} {word} by {short_share(abs(trend.change))} of its mean over the steady part, allowed: {short_share(allowed)}"
     if trend.certain:
         text += "; more than the scatter of its slices explains"
         return Reason(code="not_steady", value=abs(trend.change), limit=allowed, text=text)
-    text += f"; its slices scatter so much that this may be chance (+- {share(trend.error)})"
+    text += f"; its slices scatter so much that this may be chance (+- {short_share(trend.error)})"
     return Reason(code="not_steady", value=abs(trend.change), limit=allowed, text=text, severity="warning")
 
 
@@ -146,8 +145,8 @@ def _spread(measurement: Measurement, metrics: Metrics, limit: float | None) -> 
         allowed = math.hypot(limit, series.expected)
         if series.trend.spread > allowed:
             text = (
-                f"{series.name} varies by {share(series.trend.spread)} between five slices of the steady part "
-                f"(coefficient of variation), allowed: {share(allowed)}"
+                f"{series.name} varies by {short_share(series.trend.spread)} between five slices of the steady part "
+                f"(coefficient of variation), allowed: {short_share(allowed)}"
             )
             if window.seconds >= SOLID_S:
                 return Reason(code="not_steady", value=series.trend.spread, limit=allowed, text=text)
@@ -169,8 +168,8 @@ def _drift_of_sessions(measurement: Measurement, limit: float) -> Reason | None:
             word = "rises" if trend.change > 0 else "falls"
             low, high = sorted((abs(both[0]), abs(both[1])))
             text = (
-                f"{name} {word} by {share(abs(trend.change))} of its mean over the measured phase (95 % interval over sessions: "
-                f"{share(low)} to {share(high)}); above {share(limit)} the point may not have settled"
+                f"{name} {word} by {short_share(abs(trend.change))} of its mean over the measured phase (95 % interval over sessions: "
+                f"{short_share(low)} to {short_share(high)}); above {short_share(limit)} the point may not have settled"
             )
             return Reason(code="not_steady", value=abs(trend.change), limit=limit, text=text, severity="warning")
     return None
@@ -212,7 +211,10 @@ def _coverage(measurement: Measurement, metrics: Metrics, limit: float | None) -
         excused = max([excused, *((later - earlier) / 1e9 for earlier, later in pairwise(ordered))])
     if reached >= limit or left <= excused:
         return None
-    text = f"the last first token came after {share(reached)} of the measured phase of {seconds(phase)}, at least {share(limit)} are needed"
+    text = (
+        f"the last first token came after {short_share(reached)} of the measured phase of {short_seconds(phase)}, "
+        f"at least {short_share(limit)} are needed"
+    )
     return Reason(code="coverage", value=reached, limit=limit, text=f"{text}: its end was not measured")
 
 
@@ -225,7 +227,10 @@ def _no_progress(measurement: Measurement, metrics: Metrics, limit: float | None
     silence = measure.longest_silence_s(measurement, allowed)
     if silence is None:
         return None
-    text = f"answers were under way and no token of any came for {seconds(silence)}, allowed: {seconds(allowed)}; the engine stood still"
+    text = (
+        f"answers were under way and no token of any came for {short_seconds(silence)}, allowed: {short_seconds(allowed)}; "
+        "the engine stood still"
+    )
     return Reason(code="no_progress", value=silence, limit=allowed, text=text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ixbench.api.measure import short_share
 from ixbench.api.report import Seconds, format_latency, format_rate
 from ixbench_plugins.metrics import METRICS
 from ixbench_plugins.reporters.text import MISSING
@@ -89,4 +90,4 @@ def _text(value: float | None, unit: str) -> str:
         return MISSING
     if unit == "s":
         return format_latency(Seconds(value))
-    return f"{100 * value:.3g} %" if unit == "share" else format_rate(value)
+    return short_share(value) if unit == "share" else format_rate(value)

@@ -197,6 +197,12 @@ def same_number(one, other):
     return one == other if one is None or other is None else math.isclose(one, other, rel_tol=1e-9)
 
 
+def test_large_counts_stand_in_reasons_without_an_exponent():
+    rows = [(5, "role", None), (200, "text", 1500), (762, "finish", None), (764, "usage", None), (765, "done", None)]
+    found = read([answer(number, rows, usage_output=1500) for number in range(4)])
+    assert "(1500 tokens on average)" in found["mlperf_endpoints"].reasons["tpot"]
+
+
 def test_reasons_speak_of_the_point(worked):
     assert "100 % of the answers begin with one" in worked["vllm"].reasons["ttft"]
     assert "10 ms (median) after the last output" in worked["sglang"].reasons["e2el"]
@@ -247,7 +253,7 @@ def test_answers_without_output_end_in_no_tail():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0, "0 ms"), (0.0123, "12.3 ms"), (0.9996, "1000 ms"), (1.0, "1 s"), (65.432, "65.43 s"), (12_344.0, "12340 s")]
+    ("seconds", "text"), [(0.0, "0 ms"), (0.0123, "12.3 ms"), (0.9996, "1000 ms"), (1.0, "1 s"), (65.432, "65.43 s"), (12_344.0, "12344 s")]
 )
 def test_times_stand_without_exponents(seconds, text):
     assert tool_points._seconds(seconds) == text
