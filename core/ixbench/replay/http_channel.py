@@ -15,7 +15,7 @@ from ixbench.replay.prompts.calibrate import calibrate
 from ixbench.replay.response import Asked, read_response
 from ixbench.replay.wire import Wire
 from ixbench.replay.wire.descriptors import raise_limit, require
-from ixbench.replay.wire.turnstile import Turnstile
+from ixbench.replay.wire.turnstile import SpareTime, Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,6 +67,7 @@ class HttpChannel:
             limits=target.wire_limits,
         )
         self._turnstile = Turnstile()
+        self._spare = SpareTime()
         self._prompts = PromptStore()
         self._stamped_on_read = 0
         self._prefill = PrefillTimes()
@@ -160,7 +161,6 @@ class HttpChannel:
             if not complete:
                 self._gave_up_ns = self.clock.now_ns()
         self._stamped_on_read += capture.stamped_on_read
-        await self._turnstile.enter()
         asked = Asked(
             max_tokens=spec.max_tokens,
             exact_length=spec.exact_length,
@@ -168,7 +168,9 @@ class HttpChannel:
             choices=payload.get("n") or 1,
             keep_answer=keep_answer,
         )
-        exchange, _ = await read_response(capture, asked, quirks=self.target.adapter.quirks, redactor=self._redactor)
+        async with self._spare as spare:
+            await spare.pause()
+            exchange, _ = await read_response(capture, asked, quirks=self.target.adapter.quirks, redactor=self._redactor, pause=spare.pause)
         self._prefill.take(exchange, len(body))
         return exchange
 

@@ -17,6 +17,8 @@ from ixbench.replay.interpret import Interpreter, Reading
 from ixbench.replay.sse import arrivals, split_events, too_large
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from ixbench.host.contracts.engine import StreamQuirks
     from ixbench.model.record import ErrorClass, FailureKind
     from ixbench.model.secrets import Redactor
@@ -59,8 +61,18 @@ class Asked:
         return None if self.max_tokens is None else self.max_tokens * self.choices
 
 
-async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks, redactor: Redactor) -> tuple[Exchange, Reading]:
-    """Return what a captured response comes to; a long one lets other tasks run in between."""
+async def read_response(
+    capture: Capture,
+    asked: Asked,
+    *,
+    quirks: StreamQuirks,
+    redactor: Redactor,
+    pause: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
+) -> tuple[Exchange, Reading]:
+    """Return what a captured response comes to.
+
+    :param pause: waited for between the parts of a long one, so that other tasks run.
+    """
     encoding = capture.headers.get("content-encoding", "identity").lower()
     readable = capture.status == HTTP_OK and encoding == "identity"
     body = capture.body if readable else b""
@@ -68,17 +80,17 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
     events = split_events(body) if excess is None else []
     del body
     if len(events) > _EVENTS_A_BATCH:
-        await anyio.lowlevel.checkpoint()
+        await pause()
     interpreter = Interpreter(quirks)
     start = 0
     while start < len(events):
         if start:
-            await anyio.lowlevel.checkpoint()
+            await pause()
         end = _end_of_batch(events, start)
         interpreter.feed(events[start:end])
         start = end
     if start > _EVENTS_A_BATCH:
-        await anyio.lowlevel.checkpoint()
+        await pause()
     reading = interpreter.reading()
     if capture.status == HTTP_OK and not readable:
         reading = replace(reading, malformed=f"the body is {encoding}-encoded, although identity was asked for")
@@ -103,7 +115,7 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
     text = _error_text(failure, capture, reading, asked) if failure is not None else None
     stamps, bounds = arrivals([event.end for event in events], capture.pieces, capture.stamps)
     if start > _EVENTS_A_BATCH:
-        await anyio.lowlevel.checkpoint()
+        await pause()
     output = reading.content_events
     exchange = Exchange(
         send_ns=capture.send_ns,
@@ -130,6 +142,8 @@ async def read_response(capture: Capture, asked: Asked, *, quirks: StreamQuirks,
         ttft_upper_bound=bool(output) and bounds[output[0]],
         answer=reading.text if asked.keep_answer and failure is None else None,
     )
+    if start > _EVENTS_A_BATCH:
+        await pause()
     return exchange, reading
 
 

@@ -170,3 +170,42 @@ def test_a_loop_with_a_high_descriptor_waits_as_asyncio_does(monkeypatch):
 
     assert run(main) == "done"
     assert called == []
+
+
+def test_what_can_wait_lets_ready_tasks_go_first():
+    async def main():
+        order, ended = [], asyncio.Event()
+        asyncio.get_running_loop().call_in_spare_time(lambda: (order.append("spare"), ended.set()))
+        for number in range(5):
+            await asyncio.sleep(0)
+            order.append(number)
+        await asyncio.wait_for(ended.wait(), 30)
+        return order
+
+    assert run(main) == [0, 1, 2, 3, 4, "spare"]
+
+
+def test_what_can_wait_lets_a_timer_go_first_that_is_about_to_run_out():
+    async def main():
+        loop, order, ended = asyncio.get_running_loop(), [], asyncio.Event()
+        loop.call_later(loops._SPARE_S / 2, order.append, "timer")
+        loop.call_in_spare_time(lambda: (order.append("spare"), ended.set()))
+        await asyncio.wait_for(ended.wait(), 30)
+        return order
+
+    assert run(main) == ["timer", "spare"]
+
+
+def test_what_can_wait_comes_to_its_turn_where_tasks_are_always_ready():
+    async def main():
+        seen, rounds = [], 0
+        for _ in range(3):
+            asyncio.get_running_loop().call_in_spare_time(lambda: seen.append(rounds))
+        while len(seen) < 3 and rounds < 1000:
+            await asyncio.sleep(0)
+            rounds += 1
+        return seen
+
+    seen = run(main)
+    assert len(seen) == 3
+    assert seen[1] - seen[0] == seen[2] - seen[1] == loops._MOST_PASSED_OVER + 1
