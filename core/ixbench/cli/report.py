@@ -38,10 +38,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.specs import Specs
     from ixbench.model.printable import printable
     from ixbench.report.choose import choose_reporters
-    from ixbench.report.load import is_run_folder, run_folders
+    from ixbench.report.load import run_folders
     from ixbench.report.settings import read_overrides
     from ixbench.report.write import terminal_columns, write_reports
-    from ixbench.store.folder import RunReader
+    from ixbench.store.folder import RunReader, is_run_folder
 
     host = load_host()
     paths: list[Path] = arguments.path

@@ -1,14 +1,12 @@
-"""Opening a file that may come from anywhere: a pipe would be waited for, and a device has no end."""
+"""Files that may come from anywhere: a pipe would be waited for, a device has no end, and a link may lead where nobody may look."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import BinaryIO
 
 NOT_REGULAR = "it is no regular file"
 
@@ -23,3 +21,13 @@ def open_regular(path: Path) -> BinaryIO:
         os.close(descriptor)
         raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
     return os.fdopen(descriptor, "rb")
+
+
+def is_regular(path: Path) -> bool:
+    """Say whether it is a regular file, or a link to one; what is where nobody may look is none."""
+    return os.path.isfile(path)  # noqa: PTH113 - is_file breaks where nobody may look
+
+
+def real_path(path: Path) -> Path:
+    """Return the path without links. Unlike `resolve` it does not break on links that lead round in a circle."""
+    return Path(os.path.realpath(path))

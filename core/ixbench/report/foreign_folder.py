@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from ixbench.model.errors import Fault, InputError
-from ixbench.store.header import HEADER
+from ixbench.model.regular_file import is_regular
+from ixbench.store.folder import is_run_folder
 
 MOST_FILES = 10_000
 """Files that are looked at in a folder; more are rather a home folder than results."""
@@ -19,7 +20,7 @@ def files_in(folder: Path) -> tuple[Path, ...]:
 
     :raises InputError: if the folder cannot be read, is a run folder itself, or holds too many files.
     """
-    if os.path.isfile(folder / HEADER):  # noqa: PTH113 - is_file breaks where nobody may look, and walking says so below
+    if is_run_folder(folder):
         advice = f"ixbench report {folder} reads it as it is"
         raise InputError(Fault(where=str(folder), problem="is a run folder", allowed="result files of other tools", advice=advice))
     found: list[Path] = []
@@ -28,20 +29,12 @@ def files_in(folder: Path) -> tuple[Path, ...]:
         raise InputError(Fault(where=str(error.filename or folder), problem=f"cannot be read: {error.strerror or error}")) from error
 
     for place, folders, names in os.walk(folder, onerror=refuse):
-        if HEADER in names and (Path(place) / HEADER).is_file():
+        if is_run_folder(Path(place)):
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [path for name in sorted(names) if not name.startswith(".") and _is_file(path := Path(place, name))]
+        found += [path for name in sorted(names) if not name.startswith(".") and is_regular(path := Path(place, name))]
         if len(found) > MOST_FILES:
             advice = "name the folders or the files that hold results"
             raise InputError(Fault(where=str(folder), problem=f"holds more than {MOST_FILES:,} files", advice=advice))
     return tuple(found)
-
-
-def _is_file(path: Path) -> bool:
-    """Say whether it is a regular file; a link to where nobody may look is none."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.importer import RefusedRow
@@ -12,6 +11,7 @@ from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.imported import import_source
 from ixbench.model.printable import printable
+from ixbench.model.regular_file import real_path
 from ixbench.model.secrets import Redactor
 from ixbench.plan.select import matching
 from ixbench.report.foreign import (
@@ -30,6 +30,7 @@ from ixbench.store.header import RunHeader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from ixbench.host.contracts.importer import ImportContext
     from ixbench.host.host import Host
@@ -174,7 +175,7 @@ def _read_all(paths: Sequence[Path], host: Host, context: ImportContext) -> _Rea
     faults: list[Fault] = []
     seen: set[Path] = set()
     for path in paths:
-        resolved = Path(os.path.realpath(path))
+        resolved = real_path(path)
         if resolved in seen:
             faults.append(Fault(where=str(path), problem="is given twice", advice="name each file once"))
             continue
@@ -226,11 +227,11 @@ class _Read:
 
     def take(self, path: Path, host: Host, context: ImportContext, folder: Path | None = None) -> None:
         """Read a file, unless it was read before."""
-        resolved = Path(os.path.realpath(path))
+        resolved = real_path(path)
         if resolved in self.taken:
             return
         result = read_foreign(path, host, context, folder=folder)
-        self.taken |= {resolved, *(path.with_name(name).resolve() for name in result.found.read_too)}
+        self.taken |= {resolved, *(real_path(path.with_name(name)) for name in result.found.read_too)}
         self.results.append(result)
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import chain, count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ixbench.host.contracts.importer import ImportContext
 from ixbench.host.notes import missing_note
 from ixbench.model.errors import Fault, InputError
 from ixbench.model.printable import printable
+from ixbench.model.regular_file import real_path
 from ixbench.model.result import PointResult  # noqa: TC001 - msgspec resolves the annotations of RunContent
 from ixbench.model.run import RunView
 from ixbench.report.foreign import UnknownFormatError, evidence_of, importer_names, known_skus, view_of
 from ixbench.report.import_run import files_report, import_files, title_of
-from ixbench.store.folder import RunReader
+from ixbench.store.folder import RunReader, is_run_folder
 from ixbench.store.header import HEADER, RunHeader
 from ixbench.store.launches import read_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+    from pathlib import Path
 
     from ixbench.host.host import Host
     from ixbench.report.import_run import Imported
@@ -51,7 +51,7 @@ def load_runs(
     seen: set[Path] = set()
     read_too: set[Path] = set()
     for given, path in ((outer, path) for outer in paths for path in (inner or run_folders)(outer)):
-        resolved = Path(os.path.realpath(path))  # unlike resolve, it does not break on links that lead round in a circle
+        resolved = real_path(path)
         if resolved in seen:
             faults.append(_twice(path))
             continue
@@ -71,9 +71,9 @@ def load_runs(
             else:
                 faults += error.faults
             continue
-        faults += [_twice(item.path) for item in found.results if path.is_dir() and item.path.resolve() in seen]
-        seen |= {item.path.resolve() for item in found.results}
-        read_too |= {item.path.with_name(name).resolve() for item in found.results for name in item.found.read_too}
+        faults += [_twice(item.path) for item in found.results if path.is_dir() and real_path(item.path) in seen]
+        seen |= {real_path(item.path) for item in found.results}
+        read_too |= {real_path(item.path.with_name(name)) for item in found.results for name in item.found.read_too}
         _say(found, tell)
         views.append(view_of(found.points, host, run_id=_free_id(path, views), title=title_of(found)))
     if faults:
@@ -104,11 +104,6 @@ def _say(found: Imported, tell: Callable[[str], None] | None) -> None:
 
 def _twice(path: Path) -> Fault:
     return Fault(where=str(path), problem="is given twice", advice="a run cannot be compared with itself")
-
-
-def is_run_folder(path: Path) -> bool:
-    """Say whether a path is a run folder."""
-    return os.path.isfile(path / HEADER)  # noqa: PTH113 - unlike is_file, it is false where nobody may look
 
 
 def run_folders(path: Path) -> tuple[Path, ...]:

@@ -13,8 +13,8 @@ from ixbench.frontier.points import session_of
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.printable import printable
 from ixbench.report.foreign import evidence_of
-from ixbench.report.load import is_run_folder, load_runs, run_folders
-from ixbench.store.folder import RunReader
+from ixbench.report.load import load_runs, run_folders
+from ixbench.store.folder import RunReader, is_run_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,8 +16,8 @@ from ixbench.model.errors import Fault, InputError
 from ixbench.model.imported import IMPORT
 from ixbench.model.printable import printable
 from ixbench.model.run import ReportSettings, RunView
-from ixbench.report.load import RunContent, free_id, is_run_folder, load_runs, read_run, run_folders, view_of_run
-from ixbench.store.folder import RunReader
+from ixbench.report.load import RunContent, free_id, load_runs, read_run, run_folders, view_of_run
+from ixbench.store.folder import RunReader, is_run_folder
 from ixbench.store.header import HEADER
 from ixbench.store.index import read_indexed
 

@@ -8,6 +8,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Self
 
 from ixbench.model.errors import Fault, InputError, IxbenchError
+from ixbench.model.regular_file import is_regular
 from ixbench.store.encode import hide_named, readable, refusals, sync_folder, to_json, write_atomic
 from ixbench.store.header import HEADER, RunHeader, read_header
 from ixbench.store.lock import FolderLock
@@ -40,6 +41,11 @@ LAUNCHES = "launches"
 REPORTS = "reports"
 LAUNCH = "launch.json"
 """Written by whoever starts the engine."""
+
+
+def is_run_folder(path: Path) -> bool:
+    """Say whether a path is a run folder that may be looked into."""
+    return is_regular(path / HEADER)
 
 
 class RunReader:

@@ -134,6 +134,14 @@ def test_a_folder_of_too_many_files_is_refused(write, monkeypatch, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_links_that_the_system_refuses_to_follow_are_passed_over(write, tmp_path, capsys):
+    write(ROW, "results/deep/rows.json")
+    for name in ("run.json", "more.json"):
+        (tmp_path / "results/deep" / name).symlink_to("longer than a name may be" * 20)
+    assert main(["import", "results", "--out", "run"]) == 0
+    assert "results/deep/rows.json: importer inferencex: 1 point" in capsys.readouterr().err
+
+
 def test_imported_and_read_directly_are_the_same(write, capsys):
     name = write([ROW, ROW | {"conc": 16, "median_tpot": 0.03, "tput_per_gpu": 1000.0, "input_tput_per_gpu": 900.0}])
     assert main(["import", name, "--out", "run"]) == 0
