@@ -83,7 +83,8 @@ COMMAND = Command(
     description=(
         "Measure every point of a campaign file and write ladder, costs and tables.\n"
         "Results go to a folder of their own under --results, point by point: an interrupted run loses at most the point in flight.\n"
-        "Ctrl-C once ends the run in good order: what is measured is reported, engines are stopped, --resume goes on later.\n\n"
+        "Ctrl-C or SIGTERM once ends the run in good order: what is measured is reported, engines are stopped, --resume goes on later;\n"
+        "once more drops what is in flight, or the reports that are being written. What was sealed is kept either way.\n\n"
         "exit codes: 0 every point valid; 1 a point failed or is invalid; 2 the file or command line is wrong, nothing ran;\n"
         "            3 no point finished; 130 interrupted, resumable"
     ),

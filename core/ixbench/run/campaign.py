@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from ixbench.plan.select import select_points
 from ixbench.plan.show import plan_notes
 from ixbench.replay.wire.loop import replay_loop
 from ixbench.run.gpu_preflight import check_gpus
-from ixbench.run.interrupt import interruptible
+from ixbench.run.interrupt import interruptible, signals_raise
 from ixbench.run.loop import RunLoop
 from ixbench.run.measured import TRACES
 from ixbench.run.preflight import check_profiled, check_reads, check_runnable, pending_launches, simulated_points
@@ -80,7 +81,7 @@ def run_campaign(
         simulated = _check(campaign, plan, selected, host, simulate=simulate)
         if profile is not None:
             check_profiled(profile, plan, selected, simulated, host)
-    with _open_folder(campaign, plan, host, path=path, results=results, redactor=redactor) as folder:
+    with signals_raise(), _open_folder(campaign, plan, host, path=path, results=results, redactor=redactor) as folder:
         kept = set(folder.sealed())
         for point_id in sorted(kept):
             folder.result(point_id)  # one that was damaged is told now, and not when hours have been spent on the others
@@ -92,14 +93,18 @@ def run_campaign(
         if path is not None and points:
             folder.note_resumed(datetime.now(UTC), host.not_loaded)
         work = _Work(points=points, selected=selected, simulated=simulated, until=until, profile=profile)
-        interrupted, failed = _measure_and_report(campaign, plan, host, work, folder=folder, redactor=redactor)
+        done = _Done()
+        try:
+            _measure_and_report(campaign, plan, host, work, done, folder=folder, redactor=redactor)
+        finally:
+            # Whatever ended the run, also what nobody foresaw: it is told how to go on, and once.
+            _say_where(folder, done, resume_with)
         sealed = set(folder.sealed())
         finished = [folder.result(point.id) for point in selected if point.id in sealed]
-        _say_where(folder, resume_with if interrupted or failed else None)
-    if interrupted:
+    if done.interrupted:
         return EXIT_INTERRUPTED
     code = exit_code(finished, [point.id for point in selected] if until is None else [])
-    return EXIT_FAILED if failed and code == EXIT_OK else code
+    return EXIT_FAILED if done.failed and code == EXIT_OK else code
 
 
 def exit_code(finished: Sequence[PointResult], selected: Sequence[str]) -> int:
@@ -145,28 +150,38 @@ class _Work:
     """Id of the point that is profiled."""
 
 
+@dataclass(slots=True, kw_only=True)
+class _Done:
+    """How far the run came."""
+
+    interrupted: bool = False
+    """Whether the user cut it short."""
+    failed: bool = False
+    """Whether something failed, which was told: only where it happens is it known what was measured."""
+    reported: bool = False
+    """Whether all reports were written that could be."""
+
+
 def _measure_and_report(
-    campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder: RunFolder, redactor: Redactor
-) -> tuple[bool, bool]:
-    """Return whether the user cut it short, and whether something failed, which is told here: only here is known what was measured."""
-    interrupted = False
+    campaign: Campaign, plan: Plan, host: Host, work: _Work, done: _Done, *, folder: RunFolder, redactor: Redactor
+) -> None:
+    """Do what is left and write the reports, with what is foreseen to fail told; `done` follows."""
     try:
-        interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
+        done.interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
         if work.until is not None:
             # Points that were not worth measuring were never promised.
             folder.write_header(replace(folder.header(), planned=folder.sealed()))
-            if not interrupted and (left := len(work.selected) - len(folder.sealed())):
+            if not done.interrupted and (left := len(work.selected) - len(folder.sealed())):
                 why = "the last one failed, or gave hardly more output tokens a second"
                 sys.stderr.write(f"{counted(left, 'larger load')} not measured: {why}; --concurrency names loads\n")
-        _report(campaign, host, folder)
+        _report(campaign, host, folder, done)
     except KeyboardInterrupt:
         # Before the loop watches for it, or after: nothing is in flight.
+        done.interrupted = True
         sys.stderr.write("ixbench: interrupted\n")
-        return True, False
     except IxbenchError as error:
+        done.failed = True
         sys.stderr.write(f"ixbench: {printable(str(error))}\n")
-        return interrupted, True
-    return interrupted, False
 
 
 def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder: RunFolder, redactor: Redactor) -> bool:
@@ -274,7 +289,7 @@ def _leftover_notes(measures: bool) -> tuple[str, ...]:
     return (f"killed runs have left something behind ({names}); look at it with: ixbench doctor, end it with: ixbench doctor --clean",)
 
 
-def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
+def _report(campaign: Campaign, host: Host, folder: RunFolder, done: _Done) -> None:
     """Write the reports of the folder and print what is meant for the terminal."""
     # Only now: what makes reports would hold up the first request.
     from ixbench.report.load import load_run
@@ -283,6 +298,7 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
     view = load_run(folder.path)
     where = f"{campaign.where}: report.use"
     written = write_reports([view], campaign.report.use, host, folder.reports, where=where, columns=terminal_columns())
+    done.reported = True
     for failure in written.failures:
         sys.stderr.write(f"ixbench: {printable(str(failure))}\n")
     try:
@@ -298,10 +314,14 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder) -> None:
         raise IxbenchError(written.refused)
 
 
-def _say_where(folder: RunFolder, resume_with: str | None) -> None:
+def _say_where(folder: RunFolder, done: _Done, resume_with: str | None) -> None:
+    """Tell where the results are, and how to come by what is missing."""
     sys.stderr.write(f"results: {printable(str(folder.path))}\n")
     remaining = folder.remaining()
-    if resume_with is None and remaining:
+    ended = done.reported and not done.interrupted and not done.failed
+    if remaining and (ended or resume_with is None):
         sys.stderr.write(f"{counted(len(remaining), 'planned point')} not measured\n")
-    if resume_with is not None and remaining:
-        sys.stderr.write(f"{counted(len(remaining), 'point')} not measured; go on with: {printable(resume_with)}\n")
+    elif remaining:
+        sys.stderr.write(f"{counted(len(remaining), 'point')} not measured; go on with: {printable(resume_with or '')}\n")
+    if not done.reported and (not remaining or resume_with is None):
+        sys.stderr.write(f"the reports are not written; write them with: ixbench report {printable(shlex.quote(str(folder.path)))}\n")

@@ -96,7 +96,6 @@ async def test_an_ignored_hangup_stays_ignored():
 
 
 async def test_an_error_in_the_block_comes_out():
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(LookupError, match="no such thing"):
         async with interruptible(lambda _: None):
             raise LookupError("no such thing")
-    assert isinstance(caught.value.exceptions[0], LookupError)
