@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ixbench.campaign.campaign import Campaign
+    from ixbench.host.contracts.workload import WorkloadIdentity
     from ixbench.host.host import Host
     from ixbench.model.point import Launch, Point
     from ixbench.model.result import Evidence
@@ -30,6 +31,7 @@ def point_result(
     evidence: Evidence,
     facts: Mapping[str, object],
     provenance: Mapping[str, object],
+    corpus: WorkloadIdentity,
     gate: str | None = None,
     **parts: Any,  # noqa: ANN401 - the other fields of the result
 ) -> PointResult:
@@ -37,6 +39,7 @@ def point_result(
 
     :param facts: what the engine says about itself, or what stands in for it.
     :param provenance: added to how the engine was, or would be, started.
+    :param corpus: what the workload says of what was replayed; asked beside the schedule, since its files may be others by now.
     :param gate: the accuracy gate that the launch is held to; None = it has none.
     """
     plan = launch.plan
@@ -53,17 +56,17 @@ def point_result(
         id=point.id,
         evidence=evidence,
         origin="run",
-        identity=_identity(host, launch, point, facts, gate),
+        identity=_identity(host, launch, point, facts, corpus=corpus, gate=gate),
         provenance=origin | dict(provenance),
         **parts,
     )
 
 
-def _identity(host: Host, launch: Launch, point: Point, facts: Mapping[str, object], gate: str | None) -> PointIdentity:
+def _identity(
+    host: Host, launch: Launch, point: Point, facts: Mapping[str, object], *, corpus: WorkloadIdentity, gate: str | None
+) -> PointIdentity:
     plan = launch.plan
     deployment, known = point.deployment, plan.identity
-    workload = host.workload(point.workload)
-    corpus = workload.identity(point.workload_options)
     version = facts.get("engine_version", known.engine_version)
     return PointIdentity(
         model=deployment.model.label or deployment.model.id or str(facts.get("model", "")),
@@ -79,7 +82,7 @@ def _identity(host: Host, launch: Launch, point: Point, facts: Mapping[str, obje
         corpus=corpus.corpus,
         input_tokens=corpus.input_tokens,
         output_tokens=corpus.output_tokens,
-        agentic=workload.agentic,
+        agentic=host.workload(point.workload).agentic,
         concurrency=point.load.concurrency,
         rate=point.load.rate,
         tensor_parallel=known.tensor_parallel,

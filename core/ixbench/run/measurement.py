@@ -12,7 +12,7 @@ from ixbench.model.units import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ixbench.host.contracts.workload import Workload
+    from ixbench.host.contracts.workload import Workload, WorkloadIdentity
     from ixbench.model.point import Point
     from ixbench.model.price import Sku
     from ixbench.model.record import RequestRecord
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def measurement_of(
     point: Point,
     workload: Workload[Any],
+    corpus: WorkloadIdentity,
     report: ExecutionReport,
     records: Iterable[RequestRecord],
     *,
@@ -31,6 +32,7 @@ def measurement_of(
 ) -> Measurement:
     """Return the measurement of a point whose replay has ended.
 
+    :param corpus: what the workload says of what was replayed.
     :param records: of all phases, in any order.
     :param sku: the hardware under test, where a book has it.
     :param goodput: the `[goodput]` table.
@@ -47,7 +49,7 @@ def measurement_of(
         unfinished=profile.unfinished if profile else (),
         goodput=goodput,
         least_s=workload.least_s(point.workload_options),
-        output_mean=workload.identity(point.workload_options).output_tokens,
+        output_mean=corpus.output_tokens,
         all_in_kw=None if sku is None else sku.all_in_kw,
         **observed,
     )

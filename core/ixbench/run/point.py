@@ -14,6 +14,7 @@ import anyio
 
 from ixbench.campaign.address import is_local
 from ixbench.host.contracts.collector import CollectorTarget
+from ixbench.host.contracts.workload import WorkloadIdentity
 from ixbench.launch.errors import EngineError
 from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
@@ -135,7 +136,7 @@ async def measure_point(
     if replayed.report.ended == "stopped":
         raise PointStoppedError
     measurement = _measurement(job, engine, channel, writer, replayed)
-    return _judged(job, measurement, _provenance(job, engine, replayed, started))
+    return _judged(job, measurement, replayed.corpus, _provenance(job, engine, replayed, started))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +144,7 @@ class _Replayed:
     """A schedule that was replayed, beside the records and samples on disk."""
 
     schedule: Schedule
+    corpus: WorkloadIdentity
     calibration: Calibration | None
     """How its synthetic prompts were made; None where it has none."""
     report: ExecutionReport
@@ -169,7 +171,7 @@ async def _replay(job: PointJob, engine: RunningEngine, channel: HttpChannel, wr
     target = _collector_target(job, engine, channel, phase.counters)
     order = watch_order(channel, phase.counters, build=phase.version, stall_limit_s=job.campaign.run.stall_limit)
     async with vigil(engine, order) as watched:
-        schedule, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
+        schedule, corpus, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
         job.state.load = progress = Progress()
         _enter(job, "profile")
         async with sampling(job.host.collectors(), target, writer.sample, job.campaign.collectors) as sampled:
@@ -188,7 +190,15 @@ async def _replay(job: PointJob, engine: RunningEngine, channel: HttpChannel, wr
             with interruption.until_asked():
                 await sampled.finish()
         failure = await death_of(engine) if broken_off else engine.failure()
-        return _Replayed(schedule=schedule, calibration=calibration, report=report, phase=phase, sampled=sampled, engine_failure=failure)
+        return _Replayed(
+            schedule=schedule,
+            corpus=corpus,
+            calibration=calibration,
+            report=report,
+            phase=phase,
+            sampled=sampled,
+            engine_failure=failure,
+        )
 
 
 def _measured_phase(job: PointJob, engine: RunningEngine, channel: HttpChannel, interruption: Interruption) -> MeasuredPhase:
@@ -224,15 +234,17 @@ def _collector_target(job: PointJob, engine: RunningEngine, channel: HttpChannel
 
 async def _prepare(
     job: PointJob, engine: RunningEngine, channel: HttpChannel, interruption: Interruption, watched: Vigil, *, key: str
-) -> tuple[Schedule, Calibration | None]:
-    """Return the schedule, and how its prompts are made.
+) -> tuple[Schedule, WorkloadIdentity, Calibration | None]:
+    """Return the schedule, what it was made of, and how its prompts are made.
 
     :raises PointStoppedError: if the user asked to stop.
     :raises _ReplayError: if the workload cannot build it, or the server cannot be prepared for it.
     """
     calibration: Calibration | None = None
     try:
-        schedule = job.host.workload(job.point.workload).schedule(job.point.workload_options, job.point.load, key=key)
+        workload = job.host.workload(job.point.workload)
+        schedule = workload.schedule(job.point.workload_options, job.point.load, key=key)
+        corpus = workload.identity(job.point.workload_options)  # now: when the point ends, the workload's files may be others, or gone
         with interruption.until_asked(), watched.until_dead():
             calibration = await channel.prepare(schedule)
     except CalibrationError as error:
@@ -247,7 +259,7 @@ async def _prepare(
         raise PointStoppedError
     if watched.died.is_set() and (died := engine.failure()) is not None:
         raise _ReplayError(died, code="engine_died")
-    return schedule, calibration
+    return schedule, corpus, calibration
 
 
 def _enter(job: PointJob, stage: PointPhase) -> None:
@@ -315,6 +327,7 @@ def _measurement(job: PointJob, engine: RunningEngine, channel: HttpChannel, wri
     return measurement_of(
         point,
         workload,
+        replayed.corpus,
         report,
         records,
         sku=job.host.sku(point.deployment.hardware.sku),
@@ -364,7 +377,7 @@ def _provenance(job: PointJob, engine: RunningEngine, replayed: _Replayed, start
     return provenance
 
 
-def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, object]) -> MeasuredPoint:
+def _judged(job: PointJob, measurement: Measurement, corpus: WorkloadIdentity, provenance: dict[str, object]) -> MeasuredPoint:
     failures: dict[str, str] = {}
 
     def failed(metric: Metric, error: Exception) -> None:
@@ -375,6 +388,7 @@ def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, objec
         provenance["metric_failures"] = failures
     result = _result(
         job,
+        corpus=corpus,
         verdict=judge(measurement, metrics, job.host.rules(), job.campaign.limits),
         failure=measurement.engine_failure,
         metrics=metrics,
@@ -403,6 +417,7 @@ def failed_point(job: PointJob, failure: Failure, *, code: str = "engine_died", 
     reason = Reason(code=code, value=None, limit=None, text=failure.cause)
     result = _result(
         job,
+        corpus=_known_corpus(job),
         verdict=Verdict(status="invalid", reasons=(reason,)),
         failure=failure,
         metrics={},
@@ -412,6 +427,14 @@ def failed_point(job: PointJob, failure: Failure, *, code: str = "engine_died", 
         provenance={"started": iso_utc(started or now), "finished": iso_utc(now)},
     )
     return MeasuredPoint(result=result)
+
+
+def _known_corpus(job: PointJob) -> WorkloadIdentity:
+    """Return what the workload says of what it would have sent; nothing where it cannot tell, which may be why the point failed."""
+    try:
+        return job.host.workload(job.point.workload).identity(job.point.workload_options)
+    except Exception:  # noqa: BLE001 - a plugin's code may raise anything
+        return WorkloadIdentity()
 
 
 def _result(job: PointJob, **parts: Any) -> PointResult:  # noqa: ANN401 - handed on

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from ixbench.host.contracts.engine import Simulation
+    from ixbench.host.contracts.workload import WorkloadIdentity
     from ixbench.host.host import Host
     from ixbench.measure.definition import Measurement
     from ixbench.model.launch import Scalar
@@ -57,6 +58,7 @@ class ReplicaResult:
     measurement: Measurement | None
     """Of replica 0, with its records; None for the others."""
     schedule_facts: Mapping[str, Scalar]
+    corpus: WorkloadIdentity
 
 
 def set_up_worker(lifeline: Connection) -> None:
@@ -82,8 +84,10 @@ def run_replica(task: ReplicaTask) -> ReplicaResult:
     workload = host.workload(point.workload)
     options = workload.replica(point.workload_options, task.number)
     schedule = workload.schedule(options, point.load, key=f"{point.id}:{task.number}")
+    corpus = workload.identity(point.workload_options)
     records, report = _replay(schedule, simulation_of(point, host))
-    measurement = measurement_of(point, workload, report, records, sku=host.sku(point.deployment.hardware.sku), goodput=task.goodput)
+    sku = host.sku(point.deployment.hardware.sku)
+    measurement = measurement_of(point, workload, corpus, report, records, sku=sku, goodput=task.goodput)
     metrics = measure(measurement, host.metrics())
     return ReplicaResult(
         number=task.number,
@@ -92,6 +96,7 @@ def run_replica(task: ReplicaTask) -> ReplicaResult:
         verdict=judge(measurement, metrics, host.rules(), task.limits),
         measurement=measurement if task.number == 0 else None,
         schedule_facts=dict(schedule.facts),
+        corpus=corpus,
     )
 
 

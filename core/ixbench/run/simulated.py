@@ -146,6 +146,7 @@ class SimulatedLoop:
             point=point,
             evidence="simulated",
             facts=simulation.facts,
+            corpus=replicas[0].corpus,
             verdict=worst_verdict([replica.verdict for replica in replicas]),
             failure=None,
             metrics=metrics,
