@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 CONNECTORS = {"lmcache_offload": "lmcache"}
 
 
-def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool, version: str | None = None) -> Identity:
+def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool, told_off: bool = False, version: str | None = None) -> Identity:
     """Return the identity that flags give.
 
     :param launched: whether absent flags mean ATOM's defaults; of a server that was already running nobody knows.
+    :param told_off: whether the options say that there is no KV offload, for which there is no flag.
     :param version: of the build that runs, where the image's tag tells it.
     """
     found = flags_by_key(flags, ALIASES)
     default = 1 if launched else None
     method = found.get("--method")
     connector = json_table(found.get("--kv-transfer-config")).get("kv_connector")
+    no_connector = "off" if launched or told_off else None
     return Identity(
         engine_version=version,
         tensor_parallel=whole_number(found.get("--tensor-parallel-size", default)),
@@ -32,7 +34,7 @@ def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool, version: 
         data_parallel=whole_number(found.get("--data-parallel-size", default)),
         expert_parallel=True if "--enable-expert-parallel" in found else (False if launched else None),
         spec_method=None if method is None else str(method),
-        kv_offload="off" if connector is None else CONNECTORS.get(str(connector), str(connector)),
+        kv_offload=no_connector if connector is None else CONNECTORS.get(str(connector), str(connector)),
         acceptance_length=synthetic_length(found),
     )
 

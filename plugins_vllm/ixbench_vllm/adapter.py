@@ -74,7 +74,7 @@ class VllmAdapter(EngineAdapter[VllmOptions]):
                 served_model=options.served_name or deployment.model.id or None,
                 url=deployment.url,
                 api_key_env=deployment.api_key_env,
-                identity=identity(flags, launched=False),
+                identity=identity(flags, launched=False, told_off=options.kv_offload is not None and options.kv_offload.backend == "off"),
                 notes=attached_notes(deployment, options.sanity),
             )
         model = deployment.model.path or deployment.model.id

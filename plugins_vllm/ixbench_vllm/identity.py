@@ -21,10 +21,11 @@ CONNECTORS = {
 }
 
 
-def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool) -> Identity:
+def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool, told_off: bool = False) -> Identity:
     """Return the identity that flags give.
 
     :param launched: whether absent flags mean vLLM's defaults; of a server that was already running nobody knows.
+    :param told_off: whether the options say that there is no KV offload, for which there is no flag.
     """
     found = flags_by_key(flags, ALIASES)
     default = 1 if launched else None
@@ -34,7 +35,7 @@ def identity(flags: Iterable[tuple[str, ArgValue]], *, launched: bool) -> Identi
         data_parallel=whole_number(found.get("--data-parallel-size", default)),
         expert_parallel=True if "--enable-expert-parallel" in found else (False if launched else None),
         spec_method=_spec_method(found),
-        kv_offload=_kv_offload(found),
+        kv_offload=_kv_offload(found, default="off" if launched or told_off else None),
         acceptance_length=_acceptance_length(found),
     )
 
@@ -55,8 +56,9 @@ def _acceptance_length(flags: dict[str, ArgValue]) -> float | None:
     return None
 
 
-def _kv_offload(flags: dict[str, ArgValue]) -> str:
+def _kv_offload(flags: dict[str, ArgValue], *, default: str | None) -> str | None:
     connector = json_table(flags.get("--kv-transfer-config")).get("kv_connector")
     if connector is not None:
         return CONNECTORS.get(str(connector), str(connector))
-    return str(flags.get("--kv-offloading-backend", "off"))
+    backend = flags.get("--kv-offloading-backend", default)
+    return None if backend is None else str(backend)

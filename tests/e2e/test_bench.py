@@ -49,6 +49,24 @@ def test_requests_settings_and_prices(shell, server):
     )
 
 
+@pytest.mark.parametrize("engine", ["endpoint", "vllm", "atom", "llamacpp"])
+def test_nothing_is_off_of_a_server_that_ixbench_did_not_start(shell, server, engine):
+    done = shell.run("bench", server.url, "--engine", engine, "--concurrency", "1", "--requests", "4", *FAST)
+    (result,) = points(done).values()
+    identity = result["identity"]
+    assert {key: identity[key] for key in ("engine", "spec_method", "kv_offload")} == {
+        "engine": engine,
+        "spec_method": "unknown",
+        "kv_offload": "unknown",
+    }
+    unknown = ("tensor_parallel", "pipeline_parallel", "data_parallel", "expert_parallel", "disaggregated", "multinode", "image")
+    assert {key: identity[key] for key in unknown} == dict.fromkeys(unknown)
+    report = shell.run("report", str(done.folder), "--use", "table", "--out", "told")
+    assert report.code == 0, report.err
+    (row,) = json.loads((shell.folder / "told" / "table.json").read_text())["points"]
+    assert (row["spec_method"], row["kv_offload"]) == ("unknown", "unknown")
+
+
 def test_prompts_share_no_beginning_beyond_the_template(shell, server):
     before = len(server.log())
     for _ in range(2):

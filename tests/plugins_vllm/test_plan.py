@@ -315,6 +315,24 @@ def test_a_running_server_is_not_launched_and_unknown_settings_stay_unknown():
     assert "on trust" in trust
 
 
+@pytest.mark.parametrize(
+    ("settings", "method", "offload"),
+    [
+        ({}, "unknown", "unknown"),
+        ({"options": {"kv_offload": {"backend": "off"}}}, "unknown", "off"),
+        ({"args": {"--kv-offloading-backend": "native"}}, "unknown", "native"),
+        ({"args": {"--speculative-config": {"method": "mtp"}}}, "mtp", "unknown"),
+    ],
+)
+def test_of_a_running_server_nothing_is_off_that_the_file_does_not_say(settings, method, offload):
+    plan = ADAPTER.plan(deployment(url="http://10.0.0.1:8000", **settings))
+    assert (plan.told.spec_method, plan.told.kv_offload) == (method, offload)
+    started = ADAPTER.plan(deployment(**settings)).told
+    assert (started.spec_method, started.kv_offload) == tuple(
+        {"unknown": default}.get(told, told) for told, default in ((method, None), (offload, "off"))
+    )
+
+
 def test_a_running_server_is_not_asked_whether_its_answers_make_sense_and_that_is_told():
     plan = ADAPTER.plan(deployment(url="http://10.0.0.1:8000", options={"sanity": True}))
     assert any("no sanity prompts were asked" in note for note in plan.notes)

@@ -92,10 +92,12 @@ def _side_facts(run: RunView) -> Iterator[tuple[str, object]]:
     yield from ((f"definition of {note.name}", note.definition) for note in run.metrics if note.name in _MEASURED)
 
 
-def _acceptance(point: PointResult) -> str:
-    """Return whether drafts are accepted by what they say, or as often as was asked for."""
+def _acceptance(point: PointResult) -> str | None:
+    """Return whether drafts are accepted by what they say, or as often as was asked for; no foreign file tells."""
     lengths = point.metrics.get("acceptance_length")
-    return "synthetic" if isinstance(lengths, dict) and lengths.get("configured") is not None else "real"
+    if isinstance(lengths, dict) and lengths.get("configured") is not None:
+        return "synthetic"
+    return "real" if point.origin == "run" else None
 
 
 def _all_of(values: Iterable[str | None]) -> str | None:

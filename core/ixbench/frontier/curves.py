@@ -190,12 +190,17 @@ def curve_key(point: RatedPoint) -> str:
         _lengths(identity),
         point.result.evidence,
         point.result.origin,
-        *(["disaggregated"] if identity.disaggregated else []),
-        *(["multinode"] if identity.multinode else []),
+        *_switch("disaggregated", on=identity.disaggregated),
+        *_switch("multinode", on=identity.multinode),
         # An engine that was patched is another engine; most are not, and their keys stay short.
         *([f"prepared {identity.prepared}"] if identity.prepared is not None else []),
     )
     return " | ".join(part or UNNAMED for part in parts)
+
+
+def _switch(name: str, *, on: bool | None) -> list[str]:
+    """Return what stands in a key: nothing where it is off, as of most points, so that their keys stay short."""
+    return [name] if on else [f"{name} {UNTOLD}"] if on is None else []
 
 
 def _lengths(identity: PointIdentity) -> str | None:

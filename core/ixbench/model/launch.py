@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ProcessPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What a launch is, for curves and tables; an adapter fills in what it knows."""
+    """What a launch is, for curves and tables; an adapter fills in what it knows. Of a server that already runs it knows no defaults."""
 
     engine_version: str | None = None
     tensor_parallel: int | None = None
@@ -94,9 +94,9 @@ class Identity:
     data_parallel: int | None = None
     expert_parallel: bool | None = None
     spec_method: str | None = None
-    """Speculative decoding method; None = off, `UNTOLD` = nobody can say."""
-    kv_offload: str = "off"
-    """KV offload mode, or "off", or `UNTOLD`; a curve key."""
+    """Speculative decoding method; None = off where ixbench starts the server, `UNTOLD` where it does not."""
+    kv_offload: str | None = None
+    """KV offload mode, or "off"; None = as of `spec_method`; a curve key."""
     acceptance_length: float | None = None
     """Synthetic acceptance that the launch asks for: mean tokens a step, the target's own included; None = real acceptance."""
     precision: str | None = None
@@ -153,6 +153,16 @@ class LaunchPlan:
     def server(self) -> ProcessPlan | None:
         """The process that serves requests, or None for a server that is already running."""
         return self.processes[-1] if self.processes else None
+
+    @property
+    def told(self) -> Identity:
+        """The identity without gaps: what the adapter does not say is off where ixbench starts the server, else `UNTOLD`."""
+        started, said = bool(self.processes), self.identity
+        return replace(
+            said,
+            spec_method=said.spec_method or (None if started else UNTOLD),
+            kv_offload=said.kv_offload or ("off" if started else UNTOLD),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,11 +148,12 @@ class PointIdentity:
     """Method of speculative decoding; None = off, "unknown" = nobody told how the server was started."""
     kv_offload: str = "off"
     """Mode of KV offload; "off" and "unknown" as of `spec_method`."""
-    disaggregated: bool = False
-    """Whether prefill and decode have GPUs of their own."""
-    multinode: bool = False
+    disaggregated: bool | None = False
+    """Whether prefill and decode have GPUs of their own; None = nobody told."""
+    multinode: bool | None = False
+    """Whether it ran on more than one node; None = nobody told."""
     prepared: str | None = None
-    """Short hash of the scripts that changed the engine before it started; None = nothing did."""
+    """Short hash of the scripts with which ixbench changed the engine before it started; None = with none."""
     accuracy: str | None = None
     """The accuracy gate that its launch was held to: hash of the questions, share wanted, how answers are judged; None = not gated."""
     input_tokens: int | None = None

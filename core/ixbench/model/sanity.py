@@ -41,7 +41,7 @@ def attached_notes(deployment: Deployment[Any], choice: bool | None) -> tuple[st
 
     :param choice: as for `wants_sanity`.
     """
-    trust = "the server was already running: how it was started is taken from the file on trust"
+    trust = "the server was already running: how it was started is taken from the file on trust, and what the file does not say is unknown"
     if not wants_sanity(deployment, choice):
         return (trust,)
     return (

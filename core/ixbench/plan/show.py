@@ -52,7 +52,7 @@ def launch_plan_json(plan: LaunchPlan) -> dict[str, Any]:
         "api_key_env": plan.api_key_env,
         "ca_file": plan.ca_file,
         **({"prepare": [asdict(step) for step in plan.prepare]} if plan.prepare else {}),
-        "identity": asdict(plan.identity),
+        "identity": asdict(plan.told),
         "ready_limit_s": plan.ready_limit_s,
         "stop_grace_s": plan.stop_grace_s,
         "notes": [redact_text(note) for note in plan.notes],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.launch import UNTOLD
 from ixbench.model.prepare import prepare_digest
 from ixbench.model.result import PointIdentity, PointResult
 from ixbench.model.secrets import redact_argv
@@ -66,8 +67,10 @@ def _identity(
     host: Host, launch: Launch, point: Point, facts: Mapping[str, object], *, corpus: WorkloadIdentity, gate: str | None
 ) -> PointIdentity:
     plan = launch.plan
-    deployment, known = point.deployment, plan.identity
+    deployment, known = point.deployment, plan.told
     version = facts.get("engine_version", known.engine_version)
+    # What ixbench starts is one server on this machine; what stands behind a URL only its owner knows.
+    apart = False if plan.processes else None
     return PointIdentity(
         model=deployment.model.label or deployment.model.id or str(facts.get("model", "")),
         precision=known.precision or deployment.model.precision,
@@ -90,7 +93,9 @@ def _identity(
         data_parallel=known.data_parallel,
         expert_parallel=known.expert_parallel,
         spec_method=known.spec_method,
-        kv_offload=known.kv_offload,
+        kv_offload=known.kv_offload or UNTOLD,
+        disaggregated=apart,
+        multinode=apart,
         prepared=prepare_digest(plan.prepare),
         accuracy=gate,
         settings=dict(point.settings),

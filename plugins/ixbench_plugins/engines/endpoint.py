@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from ixbench.api.engine import UNTOLD, EngineAdapter, Fault, Finding, Identity, InputError, LaunchPlan, OptionsModel, is_header_value
+from ixbench.api.engine import EngineAdapter, Fault, Finding, InputError, LaunchPlan, OptionsModel, is_header_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,7 +75,6 @@ class EndpointAdapter(EngineAdapter[EndpointOptions]):
             engine=self.name,
             processes=(),
             served_model=options.served_name or deployment.model.id or None,
-            identity=Identity(spec_method=UNTOLD, kv_offload=UNTOLD),
             url=deployment.url,
             api=options.api,
             headers={name: value.get_secret_value() for name, value in options.headers.items()},

@@ -116,7 +116,7 @@ def _system_rates(throughput: Mapping[str, Any], metrics: Mapping[str, Any]) -> 
     return {kind: rate for kind, rate in rates.items() if rate is not None}
 
 
-def _gpus(document: Mapping[str, Any], *, disaggregated: bool) -> tuple[dict[str, dict[str, Any]], int | None]:
+def _gpus(document: Mapping[str, Any], *, disaggregated: bool | None) -> tuple[dict[str, dict[str, Any]], int | None]:
     pool = sizes_of(document)
     roles, sum_of_roles = roles_of(document, disaggregated=disaggregated)
     told = {role: sizes for role, sizes in roles.items() if sizes}

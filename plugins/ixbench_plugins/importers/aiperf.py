@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.measure import Measurement
 from ixbench.api.report import (
+    UNTOLD,
     Accounting,
     Axis,
     Fault,
@@ -200,12 +201,13 @@ def _measurement(found: Records, point: PointResult) -> Measurement:
 
 def _identity(asked: Asked, context: ImportContext, *, agentic: bool) -> PointIdentity:
     same = all(asked.lengths)
+    engine = engine_of(context.engine or "endpoint")
     return PointIdentity(
         model=model_of(asked.model, context.model or ""),
         precision=context.precision,
         hardware=context.hardware,
         gpus=context.gpus,
-        engine=engine_of(context.engine or "endpoint").engine,
+        engine=engine.engine,
         engine_version=None,
         image=None,
         deployment="aiperf",
@@ -214,6 +216,11 @@ def _identity(asked: Asked, context: ImportContext, *, agentic: bool) -> PointId
         agentic=agentic,
         concurrency=asked.concurrency,
         rate=None if asked.concurrency is not None else asked.rate,
+        # AIPerf sees the server from outside.
+        spec_method=UNTOLD,
+        kv_offload=UNTOLD,
+        disaggregated=True if engine.disaggregated else None,
+        multinode=None,
         input_tokens=None if agentic else context.input_tokens or (asked.lengths[0] if same else None),
         output_tokens=None if agentic else context.output_tokens or (asked.lengths[1] if same else None),
     )

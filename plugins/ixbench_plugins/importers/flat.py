@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ixbench.api.report import UNTOLD
 from ixbench_plugins.importers.detect import API, V1
 from ixbench_plugins.importers.row import (
     POWER,
@@ -79,6 +81,8 @@ def read_fixed(document: Mapping[str, Any], schema: str, context: ImportContext)
     extra, dropped = split_unknown(document, _V1 if schema == V1 else _V2)
     parallel: dict[str, dict[str, Any]]
     if schema == V1:
+        # The shape itself is that of one pool on one node.
+        identity = replace(identity, disaggregated=identity.disaggregated or False, multinode=identity.multinode or False)
         pool = sizes_of(document)
         parallel, gpus = {"all": pool}, pool_size(pool)
         if "tp" in pool and "ep" in pool:
@@ -94,6 +98,8 @@ def read_fixed(document: Mapping[str, Any], schema: str, context: ImportContext)
         input_tokens=isl,
         output_tokens=osl,
         concurrency=conc,
+        # These rows have no key for it.
+        kv_offload=UNTOLD,
         gpus=gpus,
         parallel=parallel,
         numbers=numbers,

@@ -98,6 +98,15 @@ def point_of(row: Row, *, importer: str, file: str, sha256: str, position: int |
 def _identity(row: Row) -> PointIdentity:
     ixbench = table(row.facts.get("ixbench"))
     pool = row.parallel.get("all") or ({} if row.disaggregated else row.parallel.get("prefill", {}))
+    how: dict[str, Any] = {
+        "tensor_parallel": pool.get("tp") or None,
+        "pipeline_parallel": pool.get("pp") or None,
+        "expert_parallel": pool["ep"] > 1 if pool.get("ep") else None,
+        "disaggregated": row.disaggregated,
+        "multinode": row.multinode,
+    }
+    # These rows have no word for what nobody knows; where ixbench wrote them, it says so beside their keys.
+    how |= {name: None for name in how if name in ixbench and ixbench[name] is None}
     return PointIdentity(
         model=row.model,
         precision=row.precision or None,
@@ -113,15 +122,11 @@ def _identity(row: Row) -> PointIdentity:
         agentic=row.agentic,
         concurrency=row.concurrency,
         rate=row.rate,
-        tensor_parallel=pool.get("tp") or None,
-        pipeline_parallel=pool.get("pp") or None,
-        expert_parallel=pool["ep"] > 1 if pool.get("ep") else None,
         spec_method=None if row.spec_method == "none" else row.spec_method,
         kv_offload=row.kv_offload,
-        disaggregated=row.disaggregated,
-        multinode=row.multinode,
         input_tokens=row.input_tokens,
         output_tokens=row.output_tokens,
+        **how,
     )
 
 

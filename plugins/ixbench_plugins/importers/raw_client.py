@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ixbench.api.report import UNTOLD
 from ixbench_plugins.importers.detect import RAW
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of, facts_of
@@ -55,11 +56,12 @@ def read_raw(document: Mapping[str, Any], context: ImportContext) -> Row:
         hardware=context.hardware,
         engine=context.engine or engine.engine or "endpoint",
         precision=context.precision,
-        spec_method="none",
+        spec_method=UNTOLD,
+        kv_offload=UNTOLD,
         image=None,
         agentic=False,
-        disaggregated=engine.disaggregated,
-        multinode=False,
+        disaggregated=True if engine.disaggregated else None,
+        multinode=None,
         input_tokens=lengths[0],
         output_tokens=lengths[1],
         concurrency=concurrency,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ixbench.api.report import precision_of
+from ixbench.api.report import UNTOLD, precision_of
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.names import engine_of, image_of, model_of, sku_of, spec_method_of
 from ixbench_plugins.importers.values import number, table, text, truth, whole
@@ -52,14 +52,15 @@ class Row:
     spec_method: str
     image: str | None
     agentic: bool
-    disaggregated: bool
-    multinode: bool
+    disaggregated: bool | None
+    """None = the file does not tell; so are the next, and "unknown" in `spec_method` and `kv_offload`."""
+    multinode: bool | None
     input_tokens: int | None
     output_tokens: int | None
     concurrency: int | None
     rate: float | None = None
     """Requests a second of an open loop."""
-    kv_offload: str = "off"
+    kv_offload: str
     gpus: int | None
     parallel: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Sizes by role, or under "all" those of a single pool; `gpus` of a role is its number of GPUs."""
@@ -101,8 +102,8 @@ class Identity:
     precision: str | None
     spec_method: str
     image: str | None
-    disaggregated: bool
-    multinode: bool
+    disaggregated: bool | None
+    multinode: bool | None
 
 
 def identity_of(document: Mapping[str, Any], context: ImportContext, *, hardware: str, spec: str, models: tuple[str, ...]) -> Identity:
@@ -119,10 +120,10 @@ def identity_of(document: Mapping[str, Any], context: ImportContext, *, hardware
         model=model_of(*(text(document.get(key)) for key in models), context.model or ""),
         engine=engine.engine or context.engine or "unknown",
         precision=precision_of(text(document.get("precision"))) or context.precision,
-        spec_method=spec_method_of(text(document.get(spec))),
+        spec_method=spec_method_of(text(document[spec])) if document.get(spec) is not None else UNTOLD,
         image=image_of(text(document.get("image"))) or None,
-        disaggregated=engine.disaggregated or truth(document.get("disagg")) is True,
-        multinode=truth(document.get("is_multinode")) is True,
+        disaggregated=True if engine.disaggregated else truth(document.get("disagg")),
+        multinode=truth(document.get("is_multinode")),
     )
 
 
@@ -140,7 +141,7 @@ def sizes_of(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def roles_of(document: Mapping[str, Any], *, disaggregated: bool) -> tuple[dict[str, dict[str, Any]], int | None]:
+def roles_of(document: Mapping[str, Any], *, disaggregated: bool | None) -> tuple[dict[str, dict[str, Any]], int | None]:
     """Return the sizes of prefill and decode with their GPUs, and the GPUs of both.
 
     A single pool repeats its count for both roles: they are added only where prefill and decode are apart.
@@ -157,14 +158,14 @@ def roles_of(document: Mapping[str, Any], *, disaggregated: bool) -> tuple[dict[
 
 
 def offload_of(document: Mapping[str, Any]) -> str:
-    """Return whether the KV cache was offloaded: "on" or "off"."""
+    """Return whether the KV cache was offloaded: "on", "off", or "unknown" where no key tells."""
     for key, off in (("offload_mode", "off"), ("kv_offloading", "none"), ("offloading", "none")):
         value = document.get(key)
         if isinstance(value, str) and value.strip():
             return "off" if value.strip().lower() in (off, "off", "none", "false") else "on"
         if isinstance(value, bool):
             return "on" if value else "off"
-    return "off"
+    return UNTOLD
 
 
 def lengths_of(document: Mapping[str, Any]) -> tuple[int, int, int]:

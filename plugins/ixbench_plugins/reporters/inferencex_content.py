@@ -76,6 +76,16 @@ class Own(BaseModel):
     """Null = none, "unknown" = nobody told, of which `spec_decoding` says "none"."""
     kv_offload: str
     """"off" = none, "unknown" = nobody told, of which `kv_offloading` says "none"."""
+    tensor_parallel: int | None
+    """GPUs that share each layer; null = nobody told, of which `tp` says all GPUs."""
+    pipeline_parallel: int | None
+    """Stages; null = nobody told, of which `pp` says 1."""
+    expert_parallel: bool | None
+    """Whether experts are spread over the GPUs; null = nobody told, of which `ep` says 1."""
+    disaggregated: bool | None
+    """Whether prefill and decode have GPUs of their own; null = nobody told, of which `disagg` says false."""
+    multinode: bool | None
+    """Whether it ran on more than one node; null = nobody told, of which `is_multinode` says false."""
     requests: int | None
     """Null where the file of an imported point did not tell."""
     ok: int | None

@@ -81,6 +81,11 @@ def extras(run: RunView, point: PointResult) -> dict[str, Any]:
         "corpus": identity.corpus,
         "spec_method": identity.spec_method,
         "kv_offload": identity.kv_offload,
+        "tensor_parallel": identity.tensor_parallel,
+        "pipeline_parallel": identity.pipeline_parallel,
+        "expert_parallel": identity.expert_parallel,
+        "disaggregated": identity.disaggregated,
+        "multinode": identity.multinode,
         "requests": None if counts is None else counts.requests,
         "ok": None if counts is None else counts.ok,
         "started": run.started if source is None else source.started or None,
@@ -129,7 +134,7 @@ def _head(run: RunView, point: PointResult, kept: Kept) -> dict[str, Any]:
         "precision": identity.precision or "",
         # These rows have no word for what nobody told; what ixbench adds to them tells it.
         "spec_decoding": "none" if identity.spec_method in (None, UNTOLD) else identity.spec_method,
-        "disagg": identity.disaggregated,
+        "disagg": bool(identity.disaggregated),
         "recipe_fingerprint": facts.get("recipe_fingerprint", ""),
     }
 
@@ -138,7 +143,7 @@ def _fixed(run: RunView, point: PointResult, kept: Kept) -> dict[str, Any]:
     identity = point.identity
     row = _head(run, point, kept) | {"isl": identity.input_tokens, "osl": identity.output_tokens}
     row |= {key: kept.facts[key] for key in ("router", "kv_p2p_transfer") if key in kept.facts}
-    row["is_multinode"] = identity.multinode
+    row["is_multinode"] = bool(identity.multinode)
     row |= _roles(point, kept) if identity.disaggregated or identity.multinode else _pool(point, kept)
     row |= _rates(point)
     for metric, name in (("ttft_s", "ttft"), ("tpot_s", "tpot"), ("icl_s", "itl"), ("e2el_s", "e2el")):
@@ -224,7 +229,10 @@ def _part(point: PointResult, metric: str, part: str) -> float | None:
 
 def _agentic(run: RunView, point: PointResult, kept: Kept) -> dict[str, Any]:
     identity, facts, counts = point.identity, kept.facts, point.counted
-    row = _head(run, point, kept) | {"scenario_type": facts.get("scenario_type", "agentic-coding"), "is_multinode": identity.multinode}
+    row = _head(run, point, kept) | {
+        "scenario_type": facts.get("scenario_type", "agentic-coding"),
+        "is_multinode": bool(identity.multinode),
+    }
     row["num_gpus"] = identity.gpus
     if identity.disaggregated or identity.multinode:
         row |= _roles(point, kept)

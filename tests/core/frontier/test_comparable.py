@@ -70,6 +70,12 @@ def test_real_and_synthetic_acceptance_are_told_apart(point, run):
     found = comparison_mismatches(run([real], id_="one"), run([made], id_="two"))
     assert [fault.problem for fault in found] == ["acceptance of drafts is 'synthetic', but 'real' in A"]
     assert comparison_mismatches(run([real], id_="one"), run([point("a-c1", 50.0, 100.0, spec_method="mtp")], id_="two")) == ()
+    foreign = point("a-c1", 50.0, 100.0, spec_method="mtp", origin="imported")
+    found_of_foreign = comparison_mismatches(run([foreign], id_="one"), run([made], id_="two"))
+    assert [fault.problem for fault in found_of_foreign] == [
+        "origin is 'run', but 'imported' in A",
+        "acceptance of drafts is 'synthetic', but not given in A",
+    ]
     plain = point("b-c1", 50.0, 100.0)
     assert comparison_mismatches(run([plain, real], id_="one"), run([plain, made], id_="two")) == found
 

@@ -77,6 +77,7 @@ def test_json(plan):
     assert (launch["engine"], launch["runtime"], launch["image"], launch["points"]) == ("acme", "process", "acme/image:1", ["acme-c4"])
     running = found["launches"][2]
     assert (running["argv"], running["env"], running["processes"]) == ([], {}, [])
+    assert (running["identity"]["spec_method"], running["identity"]["kv_offload"]) == ("unknown", "unknown")
     assert (running["url"], running["headers"]) == ("http://***@h:1", {"X-Plain": "***"})
 
 

@@ -34,7 +34,7 @@ def test_nothing_is_launched_and_nothing_is_claimed():
     plan = ADAPTER.plan(deployment(api_key_env="MY_KEY"))
     assert (plan.processes, plan.server, plan.image) == ((), None, None)
     assert (plan.url, plan.api, plan.served_model, plan.api_key_env) == ("https://10.0.0.1:8443", "chat", "acme/model", "MY_KEY")
-    assert plan.identity == Identity(spec_method="unknown", kv_offload="unknown")
+    assert plan.told == Identity(spec_method="unknown", kv_offload="unknown")
     assert codes() == []
 
 

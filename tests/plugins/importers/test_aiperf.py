@@ -154,7 +154,12 @@ def test_records_alone_need_to_be_told_the_model(load):
     result = load({RECORDS: FORTY})
     assert [row.code for row in result.found.refused] == ["unknown_model"]
     (point,) = load({RECORDS: FORTY}, model="Kimi K3", concurrency=4).found.points
-    assert (point.id, point.identity.workload) == ("endpoint-c4", "aiperf")
+    identity = point.identity
+    assert (point.id, identity.workload) == ("endpoint-c4", "aiperf")
+    told = (identity.spec_method, identity.kv_offload, identity.expert_parallel, identity.disaggregated, identity.multinode)
+    assert told == ("unknown", "unknown", None, None, None), "it sees the server from outside"
+    (point,) = load({RECORDS: FORTY}, model="Kimi K3", engine="sglang-disagg").found.points
+    assert (point.identity.engine, point.identity.disaggregated) == ("mori-sglang", True)
 
 
 def test_without_usage_lengths_count_and_say_so(load):

@@ -85,6 +85,26 @@ def test_an_open_loop_has_a_rate_instead_of_users(foreign):
     assert codes(read(foreign, raw(max_concurrency=None, request_rate="inf"))) == ["missing_conc"]
 
 
+def how(point):
+    """Return what a point says of how its engine ran."""
+    return (point.identity.spec_method, point.identity.kv_offload, point.identity.disaggregated, point.identity.multinode)
+
+
+def test_a_client_knows_nothing_of_how_the_server_was_started(foreign):
+    assert how(one(foreign, raw())) == ("unknown", "unknown", None, None)
+    assert how(one(foreign, raw(backend="sglang-disagg"))) == ("unknown", "unknown", True, None), "the name says it"
+
+
+def test_what_a_row_does_not_tell_is_unknown(foreign):
+    assert how(one(foreign, v1())) == (None, "unknown", False, False), "such rows have no key for KV offload"
+    assert how(one(foreign, v1(spec_decoding=..., disagg=..., is_multinode=...))) == ("unknown", "unknown", False, False), (
+        "one pool, one node"
+    )
+    assert how(one(foreign, v1(spec_decoding=""))) == (None, "unknown", False, False)
+    assert how(one(foreign, api(spec_method=..., disagg=..., is_multinode=..., offload_mode=...))) == ("unknown", "unknown", None, None)
+    assert how(one(foreign, api(spec_method="none", disagg=False, is_multinode=False))) == (None, "off", False, False)
+
+
 def test_lengths_that_vary_are_told(foreign):
     found = read(foreign, raw(total_input_tokens=1310721))
     assert found.points[0].identity.input_tokens == 8192
@@ -216,7 +236,7 @@ def test_the_speed_of_a_fixed_row_is_its_own_word_or_one_over_the_gap(foreign):
         ({"offload_mode": ..., "kv_offloading": "dram"}, "on"),
         ({"offload_mode": ..., "kv_offloading": "none"}, "off"),
         ({"offload_mode": ..., "offloading": "dram"}, "on"),
-        ({"offload_mode": ...}, "off"),
+        ({"offload_mode": ...}, "unknown"),
     ],
 )
 def test_offload_has_three_names(foreign, keys, mode):

@@ -100,6 +100,11 @@ def test_a_fixed_point_is_a_row_of_a_single_node():
         "corpus": None,
         "spec_method": None,
         "kv_offload": "off",
+        "tensor_parallel": 8,
+        "pipeline_parallel": None,
+        "expert_parallel": None,
+        "disaggregated": False,
+        "multinode": False,
         "requests": 200,
         "ok": 200,
         "started": "2026-11-30T06:45:01Z",
@@ -121,8 +126,13 @@ def test_the_sizes_of_a_row_multiply_to_its_gpus(identity, sizes):
 
 
 @pytest.mark.parametrize("shape", [{}, AGENTIC])
-def test_what_nobody_told_is_told_beside_the_rows_own_keys(shape):
-    (row,) = export(point(**shape, engine="endpoint", spec_method="unknown", kv_offload="unknown"))
+def test_what_nobody_told_is_told_beside_the_rows_own_keys(shape, load):
+    untold = dict.fromkeys(("tensor_parallel", "pipeline_parallel", "expert_parallel", "disaggregated", "multinode"))
+    (row,) = export(point(**shape, engine="endpoint", spec_method="unknown", kv_offload="unknown", **untold))
+    (back,) = load(json.loads(json.dumps([row]))).points
+    assert {name: getattr(back.identity, name) for name in untold} == untold
+    assert (back.identity.spec_method, back.identity.kv_offload) == ("unknown", "unknown")
+    assert (row["disagg"], row["is_multinode"]) == (False, False)
     assert row["spec_decoding"] == "none"
     assert (row.get("kv_offloading", "none"), row.get("kv_offload_backend")) == ("none", None)
     assert (row["ixbench"]["spec_method"], row["ixbench"]["kv_offload"]) == ("unknown", "unknown")
@@ -239,6 +249,8 @@ def points(draw, *, agentic):
         "hardware": draw(st.sampled_from(["mi355x", "h100", "b200"])),
         "engine": draw(st.sampled_from(["vllm", "atom", "sglang"])),
         "spec_method": draw(st.sampled_from([None, "mtp", "unknown"])),
+        "disaggregated": draw(st.sampled_from([False, None])),
+        "multinode": draw(st.sampled_from([False, None])),
         "concurrency": draw(st.integers(1, 512)),
         "gpus": gpus,
         "tensor_parallel": gpus,

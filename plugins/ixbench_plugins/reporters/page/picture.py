@@ -171,7 +171,9 @@ def _state(row: PointRow, place: int | None, *, knot: bool, rated: bool) -> Stat
 
 def curve_labels(curves: Sequence[LadderCurve]) -> list[str]:
     """Return a name for each curve: its engine and precision, and of the rest only that in which the curves differ."""
-    rows = [_parts(curve) for curve in curves]
+    identities = [curve.members[0].result.identity for curve in curves]
+    pools, nodes = (any(one.disaggregated for one in identities), any(one.multinode for one in identities))
+    rows = [_parts(curve, pools=pools, nodes=nodes) for curve in curves]
     differ = [len({row[column] for row in rows}) > 1 for column in range(len(rows[0]))] if rows else []
     labels = [
         ", ".join([" ".join(filter(None, row[:2])), *(part for part, other in zip(row[2:], differ[2:], strict=True) if other and part)])
@@ -181,7 +183,8 @@ def curve_labels(curves: Sequence[LadderCurve]) -> list[str]:
     return [label if labels.count(label) == 1 else curve.key for label, curve in zip(labels, curves, strict=True)]
 
 
-def _parts(curve: LadderCurve) -> tuple[str, ...]:
+def _parts(curve: LadderCurve, *, pools: bool, nodes: bool) -> tuple[str, ...]:
+    """Return what tells a curve from others; in how many pools and on how many nodes it ran only where some curve had several."""
     identity = curve.members[0].result.identity
     return (
         engine_name(curve.engine),
@@ -189,12 +192,16 @@ def _parts(curve: LadderCurve) -> tuple[str, ...]:
         kv_offload(identity.kv_offload),
         "" if identity.agentic else speculation(identity.spec_method),
         f"{curve.lengths} tokens" if curve.lengths else "",
-        "disaggregated" if identity.disaggregated else "one pool",
-        "several nodes" if identity.multinode else "one node",
+        _apart(identity.disaggregated, "disaggregated", "one pool", "not known whether disaggregated") if pools else "",
+        _apart(identity.multinode, "several nodes", "one node", "not known on how many nodes") if nodes else "",
         f"prepared {identity.prepared}" if identity.prepared else "",
         curve.evidence,
         curve.origin if curve.origin == "imported" else "",
     )
+
+
+def _apart(told: bool | None, yes: str, no: str, untold: str) -> str:
+    return untold if told is None else yes if told else no
 
 
 def point_words(point: PicturePoint, picture: Picture) -> Iterator[str]:

@@ -229,6 +229,14 @@ def test_curves_are_called_by_what_tells_them_apart():
     assert labels({}, {"kv_offload": "unknown"}) == ["vLLM fp4, no KV offload", "vLLM fp4, KV offload not known"]
     assert labels({}, {"spec_method": "unknown"}) == ["vLLM fp4, not speculative", "vLLM fp4, not known whether speculative"]
     assert labels({}, {"disaggregated": True}) == ["vLLM fp4, one pool", "vLLM fp4, disaggregated"]
+    assert labels({"disaggregated": None}, {"disaggregated": True}) == [
+        "vLLM fp4, not known whether disaggregated",
+        "vLLM fp4, disaggregated",
+    ]
+    assert labels({"multinode": None}, {"multinode": True}) == ["vLLM fp4, not known on how many nodes", "vLLM fp4, several nodes"]
+    untold = {"kv_offload": "unknown", "disaggregated": None, "multinode": None}
+    assert labels({}, untold) == ["vLLM fp4, no KV offload", "vLLM fp4, KV offload not known"]
+    assert [label.endswith("| disaggregated unknown") for label in labels({}, {"disaggregated": None})] == [False, True]
     assert labels({"precision": "fp8"}, {"prepared": "abc"}) == ["vLLM fp8", "vLLM fp4, prepared abc"]
 
 
