@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ixbench_plugins.agentx.corpus.generate import generate
-from ixbench_plugins.agentx.corpus.laws import Law, Number
+from ixbench_plugins.agentx.corpus.laws import CorpusNumber, Law
 from ixbench_plugins.agentx.corpus.profiles import AGENTX, OPEN
 from ixbench_plugins.agentx.corpus.published import AGENTX_SHARES, OPEN_QUANTILES, OPEN_SHARES, PERCENTS
 from ixbench_plugins.agentx.corpus.statistics import statistics
@@ -16,7 +16,7 @@ from ixbench_plugins.agentx.corpus.statistics import statistics
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from ixbench_plugins.agentx.corpus.profile import Profile
+    from ixbench_plugins.agentx.corpus.profile import CorpusProfile
     from ixbench_plugins.agentx.corpus.published import PublishedShare
     from ixbench_plugins.agentx.corpus.statistics import Statistics
 
@@ -134,17 +134,17 @@ def quantiles(found: Statistics) -> Iterator[list[str]]:
             yield [name, *map(shown, found.quantiles(name, PERCENTS))]
 
 
-def laws(profile: Profile) -> Iterator[list[str]]:
+def laws(profile: CorpusProfile) -> Iterator[list[str]]:
     """Yield a row for each law or number of a profile."""
     for field in fields(profile):
         value = getattr(profile, field.name)
         parts = [(field.name, value)]
-        if is_dataclass(value) and not isinstance(value, (Law, Number)):
+        if is_dataclass(value) and not isinstance(value, (Law, CorpusNumber)):
             parts = [(f"{field.name}.{inner.name}", getattr(value, inner.name)) for inner in fields(value)]
         for name, part in parts:
             if isinstance(part, Law):
                 yield [f"`{name}`", str(part) + limits(part), part.source]
-            elif isinstance(part, Number):
+            elif isinstance(part, CorpusNumber):
                 yield [f"`{name}`", f"{part.value:,g}", part.source]
             elif not isinstance(part, str):
                 yield [f"`{name}`", {None: "none", True: "yes", False: "no"}[part], ""]

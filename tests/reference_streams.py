@@ -25,7 +25,7 @@ from ixbench.host.contracts.engine import StreamQuirks
 from ixbench.host.load import load_host
 from ixbench.model.errors import InputError
 from ixbench.model.secrets import Redactor
-from ixbench.replay.interpret import Reading, limit_reached
+from ixbench.replay.interpret import ResponseReading, limit_reached
 from ixbench.replay.response import Asked, read_response
 from ixbench.replay.wire import Capture
 
@@ -87,14 +87,14 @@ def capture_of(entry: dict[str, Any], pieces: list[bytes]) -> Capture:
     return capture
 
 
-def read(entry: dict[str, Any], pieces: list[bytes]) -> tuple[Exchange, Reading]:
-    async def run() -> tuple[Exchange, Reading]:
+def read(entry: dict[str, Any], pieces: list[bytes]) -> tuple[Exchange, ResponseReading]:
+    async def run() -> tuple[Exchange, ResponseReading]:
         return await read_response(capture_of(entry, pieces), asked_of(entry), quirks=quirks_of(entry["engine"]), redactor=Redactor())
 
     return anyio.run(run)
 
 
-def answer_of(entry: dict[str, Any], exchange: Exchange, reading: Reading) -> dict[str, Any]:
+def answer_of(entry: dict[str, Any], exchange: Exchange, reading: ResponseReading) -> dict[str, Any]:
     """Return the reading of a body in the words and sentinels of expected.toml."""
     output = [position for position in reading.content_events if reading.kinds[position] != "think"]
     return {

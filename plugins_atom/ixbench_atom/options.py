@@ -11,12 +11,12 @@ from ixbench_atom.builds import build_of
 from ixbench_atom.tables import (
     Compilation,
     KvOffload,
-    Load,
     NotNegativeInt,
     OnlineQuant,
     Profiler,
     Speculative,
     StateCheckpoints,
+    WeightLoading,
 )
 
 READY_LIMIT_S = 1800.0
@@ -74,7 +74,7 @@ class AtomOptions(OptionsModel):
     eager: bool | None = None
     speculative: Speculative | None = None
     kv_offload: KvOffload | None = None
-    load: Load | None = None
+    load: WeightLoading | None = None
     chat_template: str | None = None
     chat_template_kwargs: dict[str, bool | int | float | str] | None = None
     """Defaults for the chat template's variables."""

@@ -129,7 +129,7 @@ class OnlineQuant(OptionsModel):
         return self
 
 
-class Load(OptionsModel):
+class WeightLoading(OptionsModel):
     """How the weights are read."""
 
     mmap: bool | None = None

@@ -25,7 +25,7 @@ from ixbench.host.load import load_host
 from ixbench.launch.completion import answer_text
 from ixbench.launch.control import read_models
 from ixbench.launch.diagnose import diagnose
-from ixbench.launch.log import Unread, clean_lines, numbered_lines
+from ixbench.launch.log import SkippedText, clean_lines, numbered_lines
 from ixbench.measure.accuracy import JudgedAnswer, is_right
 from ixbench.measure.exposition import WindowFold, read_exposition
 from ixbench.model.accuracy import Match
@@ -61,7 +61,7 @@ from ixbench_plugins.hardware import amd_smi, nvidia, rocm_smi
 from ixbench_plugins.hardware.tool_json import gpu_rows
 from ixbench_plugins.traces.azure import read_azure
 from ixbench_plugins.traces.mooncake import read_mooncake
-from ixbench_plugins.workloads.corpus import read_corpus
+from ixbench_plugins.workloads.corpus import read_prompts_file
 from ixbench_vllm.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def azure(data: bytes) -> None:
 def prompts(data: bytes) -> None:
     """A file of prompts."""
     try:
-        read_corpus(file(data, "prompts.jsonl"))
+        read_prompts_file(file(data, "prompts.jsonl"))
     except InputError as error:
         told(error)
 
@@ -283,7 +283,7 @@ def importers(data: bytes) -> None:
 def log(data: bytes) -> None:
     """An engine's log."""
     assert sum(map(len, clean_lines(data))) <= len(data) + 10
-    diagnose(numbered_lines(io.BytesIO(data), Unread()), host().signatures(), engine=None, exit_code=1)
+    diagnose(numbered_lines(io.BytesIO(data), SkippedText()), host().signatures(), engine=None, exit_code=1)
 
 
 def gpu_tools(data: bytes) -> None:

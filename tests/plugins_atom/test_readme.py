@@ -48,7 +48,7 @@ def test_what_is_no_flag(option):
 
 
 @pytest.mark.parametrize(
-    "table", [tables.KvOffload, tables.OnlineQuant, tables.Compilation, tables.Profiler, tables.Load, tables.StateCheckpoints]
+    "table", [tables.KvOffload, tables.OnlineQuant, tables.Compilation, tables.Profiler, tables.WeightLoading, tables.StateCheckpoints]
 )
 def test_every_key_of_a_table(table):
     assert all(re.search(rf"\b{key}\b", TEXT) for key in table.model_fields)

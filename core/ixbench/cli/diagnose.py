@@ -181,13 +181,13 @@ def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.load import load_host
     from ixbench.host.specs import Specs
     from ixbench.launch.diagnose import diagnose
-    from ixbench.launch.log import Unread, numbered_lines
+    from ixbench.launch.log import SkippedText, numbered_lines
     from ixbench.model.printable import printable_lines
 
     host = load_host()
     signatures = host.signatures()
     engine = _engine(arguments.engine, signatures, host.names(Specs.ixbench_engines))
-    unread = Unread()
+    unread = SkippedText()
     with _opened(arguments.log) as file:
         found = diagnose(numbered_lines(file, unread), signatures, engine=engine, exit_code=arguments.exit)
     if arguments.json:

@@ -32,7 +32,7 @@ OPEN: OpenBounds = (None, None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draws:
+class CurveDraws:
     """What is known of one curve beside its points. Not slotted: frontiers are taken once and kept."""
 
     curve: LadderCurve

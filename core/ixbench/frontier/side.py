@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ixbench.frontier.draws import OPEN, Draws
+from ixbench.frontier.draws import OPEN, CurveDraws
 from ixbench.frontier.select import select
 
 if TYPE_CHECKING:
@@ -36,11 +36,12 @@ class LadderSide:
     ladder: Ladder
 
     @cached_property
-    def draws(self) -> dict[str, Draws]:
+    def draws(self) -> dict[str, CurveDraws]:
         """What is known beside each curve, by its key."""
         ladder = self.ladder
         return {
-            curve.key: Draws(curve=curve, axis=ladder.axis, mode=ladder.interpolation, range_policy=ladder.range) for curve in ladder.curves
+            curve.key: CurveDraws(curve=curve, axis=ladder.axis, mode=ladder.interpolation, range_policy=ladder.range)
+            for curve in ladder.curves
         }
 
     @property

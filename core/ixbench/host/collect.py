@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry(Generic[T]):
+class Contribution(Generic[T]):
     """One contribution that can be used, as far as is known."""
 
     name: str
@@ -39,7 +39,7 @@ class Collection(Generic[T]):
     """What the plugins gave for one hook."""
 
     kind: Kind
-    entries: tuple[Entry[T], ...]
+    entries: tuple[Contribution[T], ...]
     contested: Mapping[str, tuple[PluginSource, ...]]
     """Names that several plugins gave, none of which ixbench ships: nobody can tell which one is meant, so none counts."""
     failures: tuple[PluginFailure, ...]
@@ -65,7 +65,7 @@ class Collection(Generic[T]):
         """
         if not any(isinstance(entry.item, Deferred) for entry in self.entries):
             return self
-        kept: list[Entry[T]] = []
+        kept: list[Contribution[T]] = []
         failures = list(self.failures)
         for entry in self.entries:
             if not isinstance(entry.item, Deferred) or name not in {None, entry.name}:
@@ -126,7 +126,7 @@ def collect(kind: Kind, implementations: Iterable[tuple[PluginSource, Callable[[
             contested[name] = tuple(source for source, _ in claims)
     return Collection(
         kind=kind,
-        entries=tuple(Entry(name=_name_of(kind, item), source=source, item=item) for source, item in kept),
+        entries=tuple(Contribution(name=_name_of(kind, item), source=source, item=item) for source, item in kept),
         contested=contested,
         failures=tuple(failures),
     )

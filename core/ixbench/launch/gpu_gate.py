@@ -76,7 +76,7 @@ def gate_for(plan: LaunchPlan, sku: Sku | None, gpus: int | None, books: Sequenc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class GpuMemoryReading:
     """What the hardware books tell now."""
 
     memory: tuple[GpuMemory, ...] = ()
@@ -95,7 +95,7 @@ class GpuGate:
     release_limit_s: float = RELEASE_LIMIT_S
     poll_s: float = POLL_S
 
-    def read(self) -> Reading:
+    def read(self) -> GpuMemoryReading:
         """Ask the books that have accelerators on this machine; may take seconds, since it runs vendors' tools."""
         memory: list[GpuMemory] = []
         unknown: list[str] = []
@@ -109,7 +109,7 @@ class GpuGate:
                 unknown.append(f"how full the GPUs are is unknown: nothing that tells is installed (hardware book {book.name})")
             else:
                 memory += found
-        return Reading(memory=tuple(memory), unknown=tuple(unknown))
+        return GpuMemoryReading(memory=tuple(memory), unknown=tuple(unknown))
 
     def holders(self) -> Sequence[GpuHolder] | None:
         """Return the processes that hold GPU memory, as far as the books tell; None where none of them does."""
@@ -155,7 +155,7 @@ class GpuGate:
                 raise EngineError(await self._dirty(busy, f"GPU memory was not free {self.release_limit_s:g} s after the engine had ended"))
             await anyio.sleep(min(self.poll_s, 1.0))
 
-    async def _read(self) -> Reading:
+    async def _read(self) -> GpuMemoryReading:
         return await to_thread.run_sync(self.read, abandon_on_cancel=True)
 
     async def _dirty(self, busy: Sequence[GpuMemory], what: str) -> Failure:

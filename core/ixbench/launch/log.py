@@ -26,18 +26,18 @@ BREAKS = re.compile(rb"\r\n|\r|\n")
 
 
 @dataclass(slots=True)
-class Unread:
+class SkippedText:
     """What was left out of the lines of a log."""
 
     skipped_bytes: int = 0
 
 
-def clean_lines(log: bytes, unread: Unread | None = None) -> Iterator[str]:
+def clean_lines(log: bytes, unread: SkippedText | None = None) -> Iterator[str]:
     """Yield a log's lines: bad bytes replaced, terminal colours removed, carriage returns taken as line breaks.
 
     :param unread: gets the bytes that are left out of very long lines.
     """
-    unread = Unread() if unread is None else unread
+    unread = SkippedText() if unread is None else unread
     begin = 0
     for found in BREAKS.finditer(log):
         yield _clean(log, begin, found.start(), unread)
@@ -45,12 +45,12 @@ def clean_lines(log: bytes, unread: Unread | None = None) -> Iterator[str]:
     yield _clean(log, begin, len(log), unread)
 
 
-def numbered_lines(file: BinaryIO, unread: Unread | None = None) -> Iterator[tuple[int, str]]:
+def numbered_lines(file: BinaryIO, unread: SkippedText | None = None) -> Iterator[tuple[int, str]]:
     """Yield a log's lines as `clean_lines` does, with their numbers from 1; the middle of a very long log is left out, but counted.
 
     :param unread: gets the bytes that are left out.
     """
-    unread = Unread() if unread is None else unread
+    unread = SkippedText() if unread is None else unread
     head = file.read(READ_BYTES // 2)
     if len(head) < READ_BYTES // 2:
         yield from enumerate(clean_lines(head, unread), 1)
@@ -116,7 +116,7 @@ class _Breaks:
         self.open = block.endswith(b"\r") or (self.open and not block)
 
 
-def _clean(log: bytes, begin: int, end: int, unread: Unread) -> str:
+def _clean(log: bytes, begin: int, end: int, unread: SkippedText) -> str:
     unread.skipped_bytes += max(0, end - begin - LINE_BYTES)
     half = LINE_BYTES // 2
     line = log[begin:end] if end - begin <= LINE_BYTES else log[begin : begin + half] + b" ... " + log[end - half : end]

@@ -34,7 +34,7 @@ LIMIT_REASONS = frozenset({"length", "max_tokens"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ResponseReading:
     """What the events of one response say."""
 
     kinds: tuple[ChunkKind, ...] = ()
@@ -79,7 +79,7 @@ def limit_reached(finish_reason: str | None, *, output: int | None, asked: int |
 
 @dataclass(slots=True)
 class Interpreter:
-    """Reads the events of one response in order, then gives the `Reading`."""
+    """Reads the events of one response in order, then gives the `ResponseReading`."""
 
     quirks: StreamQuirks
     _kinds: list[ChunkKind] = field(default_factory=list)
@@ -206,12 +206,12 @@ class Interpreter:
         if total is not None:
             self._totals[position] = total
 
-    def reading(self) -> Reading:
+    def reading(self) -> ResponseReading:
         """Return what the events said."""
         usage = self._usage
         cached = usage.prompt_tokens_details.cached_tokens if usage and usage.prompt_tokens_details else None
         reasoning = usage.completion_tokens_details.reasoning_tokens if usage and usage.completion_tokens_details else None
-        return Reading(
+        return ResponseReading(
             kinds=tuple(self._kinds),
             tokens=tuple(self._tokens()),
             text=_join(self._text),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ixbench.model.exchange import TurnRequest
-    from ixbench.replay.prompts.blocks import Written
+    from ixbench.replay.prompts.blocks import WrittenPrompt
 
     _Piece = tuple[dict[str, str], msgspec.Raw]
     """A message of role and content, in this order, and its JSON."""
@@ -52,7 +52,7 @@ class LastPrompt:
         self._store = store
         self._pieces: list[_Piece | None] = []
         self._kept_bytes = 0
-        self.blocks: Written | None = None
+        self.blocks: WrittenPrompt | None = None
 
     def __del__(self) -> None:
         """Give back what was kept."""

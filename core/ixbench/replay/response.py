@@ -13,7 +13,7 @@ from ixbench.model.counts import counted
 from ixbench.model.exchange import Exchange
 from ixbench.model.record import CHUNK_KINDS, UNKNOWN_TOKENS, Chunks
 from ixbench.replay.error_text import message_of, shorten
-from ixbench.replay.interpret import Interpreter, Reading
+from ixbench.replay.interpret import Interpreter, ResponseReading
 from ixbench.replay.sse import arrivals, split_events, too_large
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ async def read_response(
     quirks: StreamQuirks,
     redactor: Redactor,
     pause: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
-) -> tuple[Exchange, Reading]:
+) -> tuple[Exchange, ResponseReading]:
     """Return what a captured response comes to.
 
     :param pause: waited for between the parts of a long one, so that other tasks run.
@@ -161,12 +161,12 @@ def _is_stream(capture: Capture, events: list[Event]) -> bool:
     return capture.headers.get("content-type", "").lower().startswith("text/event-stream") or bool(events)
 
 
-def _broken_off(capture: Capture, reading: Reading) -> bool:
+def _broken_off(capture: Capture, reading: ResponseReading) -> bool:
     """Say whether the body was lost before its end mark; what happens after [DONE] no longer matters."""
     return not capture.complete and not reading.done_seen
 
 
-def _chunks(stamps: list[int], events: list[Event], reading: Reading) -> Chunks:
+def _chunks(stamps: list[int], events: list[Event], reading: ResponseReading) -> Chunks:
     """Return the events as columns, each stamped with the read that completed it."""
     return Chunks(
         ns=array("q", stamps),
@@ -176,7 +176,7 @@ def _chunks(stamps: list[int], events: list[Event], reading: Reading) -> Chunks:
     )
 
 
-def _error_class(failure: FailureKind | None, capture: Capture, reading: Reading) -> ErrorClass | None:
+def _error_class(failure: FailureKind | None, capture: Capture, reading: ResponseReading) -> ErrorClass | None:
     """Return the class that refines a failure."""
     if failure == "http_status" and capture.status == _TOO_MANY_REQUESTS:
         return "rate_limited"
@@ -187,7 +187,7 @@ def _error_class(failure: FailureKind | None, capture: Capture, reading: Reading
     return capture.error_class if failure in {"transport", "truncated"} and _broken_off(capture, reading) else None
 
 
-def _error_text(failure: FailureKind | None, capture: Capture, reading: Reading, asked: Asked) -> str | None:
+def _error_text(failure: FailureKind | None, capture: Capture, reading: ResponseReading, asked: Asked) -> str | None:
     """Return what happened, in a sentence."""
     if failure == "transport" or (failure == "truncated" and _broken_off(capture, reading)):
         return capture.error_text

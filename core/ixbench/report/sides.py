@@ -30,7 +30,7 @@ _DAY = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class SideChoice:
     """One side as it was written."""
 
     text: str
@@ -41,17 +41,17 @@ class Selection:
     """An engine, or else a deployment, or else a glob for ids of points."""
 
 
-def read_selection(text: str) -> Selection:
+def read_side_choice(text: str) -> SideChoice:
     """Return what a side means; a path that exists is taken as it stands, whatever is in it.
 
     :raises InputError: if there is no such path, or the date is none.
     """
     for head, name in ((text, None), *_split(text)):
         if head and Path(head).exists():
-            return _checked(Selection(text=text, path=Path(head), name=name))
+            return _checked(SideChoice(text=text, path=Path(head), name=name))
         dated = _DATED.fullmatch(head)
         if dated and Path(dated["path"]).exists():
-            return _checked(Selection(text=text, path=Path(dated["path"]), day=dated["date"], name=name))
+            return _checked(SideChoice(text=text, path=Path(dated["path"]), day=dated["date"], name=name))
     problem = "there is no such run folder, folder of runs or result file"
     raise InputError(Fault(where=text, problem=problem, allowed=f"{FORM}, where PATH exists"))
 
@@ -61,7 +61,7 @@ def _split(text: str) -> tuple[tuple[str, str], ...]:
     return ((head, name),) if colon and head else ()
 
 
-def _checked(found: Selection) -> Selection:
+def _checked(found: SideChoice) -> SideChoice:
     if found.name == "":
         raise InputError(
             Fault(where=found.text, problem="nothing follows the colon", allowed="an engine, a deployment or a glob of points")
@@ -84,7 +84,7 @@ def load_sides(texts: Sequence[str], host: Host, tell: Callable[[str], None] | N
     faults: list[Fault] = []
     for text in texts:
         try:
-            selection = read_selection(text)
+            selection = read_side_choice(text)
             path = _run_of(selection)
             if path.resolve() not in loaded:
                 loaded[path.resolve()] = load_runs([path], host, tell)[0]
@@ -99,7 +99,7 @@ def load_sides(texts: Sequence[str], host: Host, tell: Callable[[str], None] | N
     return tuple(views)
 
 
-def _run_of(selection: Selection) -> Path:
+def _run_of(selection: SideChoice) -> Path:
     """Return the run folder or the foreign files that are meant; of a folder of runs the only one of the day that has what was chosen."""
     path = selection.path
     if is_run_folder(path) or not path.is_dir():
@@ -121,7 +121,7 @@ def _run_of(selection: Selection) -> Path:
     return found[0]
 
 
-def _narrowed(view: RunView, selection: Selection) -> RunView:
+def _narrowed(view: RunView, selection: SideChoice) -> RunView:
     """Return a run with the chosen points alone."""
     if not view.points:
         raise InputError(Fault(where=selection.text, problem="no point of it is finished, so there is nothing to compare"))
@@ -150,13 +150,13 @@ def _belongs(name: str, deployments: set[str], view: RunView) -> bool:
     return name in view.missing and any(name.startswith((f"{one}-c", f"{one}-r")) for one in deployments)
 
 
-def _labelled(view: RunView, selection: Selection) -> RunView:
+def _labelled(view: RunView, selection: SideChoice) -> RunView:
     day = f"@{selection.day}" if selection.day is not None and selection.day != view.started[:_DAY] else ""
     name = f":{selection.name}" if selection.name is not None else ""
     return replace(view, id=f"{view.id}{day}{printable(name)}")
 
 
-def _named(points: tuple[PointResult, ...], name: str, selection: Selection) -> tuple[PointResult, ...]:
+def _named(points: tuple[PointResult, ...], name: str, selection: SideChoice) -> tuple[PointResult, ...]:
     engines = {point.identity.engine for point in points}
     deployments = {point.identity.deployment for point in points}
     if name in engines:
@@ -167,7 +167,7 @@ def _named(points: tuple[PointResult, ...], name: str, selection: Selection) -> 
 
 
 def _kept(
-    points: tuple[PointResult, ...], keep: Callable[[PointResult], bool], known: set[str], selection: Selection, words: str
+    points: tuple[PointResult, ...], keep: Callable[[PointResult], bool], known: set[str], selection: SideChoice, words: str
 ) -> tuple[PointResult, ...]:
     found = tuple(point for point in points if keep(point))
     if not found:

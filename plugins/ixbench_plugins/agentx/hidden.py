@@ -61,7 +61,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Agents:
+class SplitAgents:
     """What a flat list was split into."""
 
     main: tuple[Request, ...]
@@ -74,7 +74,7 @@ class Agents:
     """How often a condensed context was joined to its agent."""
 
 
-def split_agents(requests: Sequence[Request], rules: HiddenRules) -> Agents:
+def split_agents(requests: Sequence[Request], rules: HiddenRules) -> SplitAgents:
     """Return the agents of a flat list of requests."""
     ordered = sorted(requests, key=_by_time)
     preamble, rest = _set_aside(ordered, rules)
@@ -90,7 +90,7 @@ def split_agents(requests: Sequence[Request], rules: HiddenRules) -> Agents:
     # The first request founds the first chain, and nothing can be joined in front of that.
     detected = tuple(live[0].requests) if live else ()
     workers = sorted(live[1:], key=lambda chain: _by_time(chain.requests[0]))
-    return Agents(main=(*preamble, *detected), detected=detected, workers=tuple(workers), seams=seams)
+    return SplitAgents(main=(*preamble, *detected), detected=detected, workers=tuple(workers), seams=seams)
 
 
 def _by_time(request: Request) -> tuple[float, int]:

@@ -15,7 +15,7 @@ from ixbench.api.workload import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ixbench_plugins.agentx.json_text import Document
+    from ixbench_plugins.agentx.json_text import JsonText
 
 MOST_SECONDS = 1e10
 """Three hundred years: a later time is a mistake, and would overflow where it is multiplied."""
@@ -35,7 +35,7 @@ class ObjectText:
 
     __slots__ = ("_document", "_twice", "path", "values")
 
-    def __init__(self, document: Document, values: dict[str, msgspec.Raw], path: str) -> None:
+    def __init__(self, document: JsonText, values: dict[str, msgspec.Raw], path: str) -> None:
         self.values = values
         self.path = path
         self._document = document

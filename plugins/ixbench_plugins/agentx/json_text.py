@@ -32,7 +32,7 @@ class UnreadableError(Exception):
     """The text as a whole is no JSON object: the fault has been noted, and nothing more can be found out."""
 
 
-class Document:
+class JsonText:
     """A JSON text whose encoding and syntax are right."""
 
     def __init__(self, data: bytes, faults: FaultList) -> None:

@@ -16,7 +16,7 @@ from ixbench_plugins.agentx.workers import classify
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ixbench_plugins.agentx.hidden import Agents
+    from ixbench_plugins.agentx.hidden import SplitAgents
     from ixbench_plugins.agentx.trace import Request, SubagentEntry, Trace
 
 DEFAULT_RULES = HiddenRules()
@@ -115,7 +115,7 @@ def _subagent_streams(trace: Trace, entry: SubagentEntry, rules: HiddenRules) ->
 
 
 def _worker_streams(
-    agents: Agents, rules: HiddenRules, block_size: int, *, name: str, scope: str, prefix: tuple[int, int], entry_index: int = 0
+    agents: SplitAgents, rules: HiddenRules, block_size: int, *, name: str, scope: str, prefix: tuple[int, int], entry_index: int = 0
 ) -> list[Stream]:
     streams = []
     for place, (worker, (kind, suffix, reduction)) in enumerate(zip(agents.workers, classify(agents, rules), strict=True), 1):

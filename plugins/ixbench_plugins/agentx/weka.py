@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.workload import counted
 from ixbench_plugins.agentx.faults import TooManyFaultsError
 from ixbench_plugins.agentx.json_object import LARGEST_INTEGER, MOST_SECONDS, quoted
-from ixbench_plugins.agentx.json_text import Document, UnreadableError
+from ixbench_plugins.agentx.json_text import JsonText, UnreadableError
 from ixbench_plugins.agentx.trace import EPSILON_S, Request, SubagentEntry, Trace
 from ixbench_plugins.agentx.weka_request import MOST_TOKENS, Draft, RequestReader, kind_of_entry
 
@@ -34,7 +34,7 @@ def read_trace(data: bytes, faults: FaultList) -> Trace | None:
     """Return the trace that a JSON text is; None if it has faults, all of which are noted."""
     before = faults.count
     try:
-        trace = _TraceReader(Document(data, faults)).read()
+        trace = _TraceReader(JsonText(data, faults)).read()
     except (UnreadableError, TooManyFaultsError):
         return None
     return None if faults.count > before else trace
@@ -43,7 +43,7 @@ def read_trace(data: bytes, faults: FaultList) -> Trace | None:
 class _TraceReader:
     """Reads the object of one trace."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: JsonText) -> None:
         self._document = document
         self._faults = document.faults
         self._block_size: int | None = None

@@ -15,7 +15,7 @@ from ixbench_plugins.agentx.trace import Request
 
 if TYPE_CHECKING:
     from ixbench_plugins.agentx.json_object import ObjectText
-    from ixbench_plugins.agentx.json_text import Document
+    from ixbench_plugins.agentx.json_text import JsonText
 
 MOST_TOKENS = 16_777_216
 """Of a prompt, an answer or a prefix; checked before anything is allocated for them."""
@@ -62,7 +62,7 @@ _KEYS_IN_ALL = len(_STREAMED_KEYS)
 class RequestReader:
     """Reads the requests of one document."""
 
-    def __init__(self, document: Document, block_size: int | None) -> None:
+    def __init__(self, document: JsonText, block_size: int | None) -> None:
         """`block_size` is None where it has a fault itself."""
         self._document = document
         self._block_size = block_size

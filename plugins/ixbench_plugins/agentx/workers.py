@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ixbench_plugins.agentx.hidden import Agents, Chain, HiddenRules
+    from ixbench_plugins.agentx.hidden import Chain, HiddenRules, SplitAgents
     from ixbench_plugins.agentx.trace import Request, StreamKind
 
 
-def classify(agents: Agents, rules: HiddenRules) -> list[tuple[StreamKind, str, bool]]:
+def classify(agents: SplitAgents, rules: HiddenRules) -> list[tuple[StreamKind, str, bool]]:
     """Return kind, name (`aux:000`, `wg:000_001`, `fa:002`) and whether it is a reduction, for each worker."""
     groups = _groups(agents.workers, rules)
     found: list[tuple[StreamKind, str, bool]] = []

@@ -34,7 +34,7 @@ class ListedGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class GpuMetrics:
     """One GPU of `amd-smi metric`."""
 
     gpu: int
@@ -58,10 +58,10 @@ def read_list(text: str) -> tuple[ListedGpu, ...]:
     return tuple(ListedGpu(gpu=index, bdf=str(row.get("bdf", "")), hip=whole(row.get("hip_id"))) for index, row in _indexed(gpu_rows(text)))
 
 
-def read_metric(text: str) -> tuple[Metric, ...]:
+def read_metric(text: str) -> tuple[GpuMetrics, ...]:
     """Return the GPUs of `amd-smi metric`; a quantity that is N/A is None."""
     return tuple(
-        Metric(
+        GpuMetrics(
             gpu=index,
             used_bytes=size(entry(row, "mem_usage", "used_vram"), unit="MB"),
             total_bytes=size(entry(row, "mem_usage", "total_vram"), unit="MB"),

@@ -29,7 +29,7 @@ POWER_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class RowMetrics:
     """What the numbers of a row come to."""
 
     metrics: Metrics
@@ -38,7 +38,7 @@ class Reading:
     """Flat numbers that no metric holds."""
 
 
-def read_metrics(row: Row) -> Reading:
+def read_metrics(row: Row) -> RowMetrics:
     """Return the metrics of a row.
 
     :raises RowError: no_speed, no_latency, bad_speed, bad_rate, unit_suspect.
@@ -59,7 +59,7 @@ def read_metrics(row: Row) -> Reading:
     metrics |= rates | _shares(row) | _power(flat)
     if row.duration_s is not None:
         metrics["span_s"] = row.duration_s
-    return Reading(metrics=metrics, warnings=(*row.warnings, *doubts, *more), extra=extra)
+    return RowMetrics(metrics=metrics, warnings=(*row.warnings, *doubts, *more), extra=extra)
 
 
 def _check_times(row: Row) -> None:

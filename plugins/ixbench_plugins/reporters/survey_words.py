@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench.api.report import counted, format_rate
+from ixbench.api.report import counted, format_rate, notes_on_runs
 from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE
 from ixbench_plugins.reporters.words import MISSES, SIMULATED, SIMULATED_NOTE
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ixbench.api.report import ReportSettings, RunView
     from ixbench_plugins.reporters.history.content import Step
-    from ixbench_plugins.reporters.leaderboard.content import Reading
+    from ixbench_plugins.reporters.leaderboard.content import RungReading
     from ixbench_plugins.reporters.page.picture import Style
     from ixbench_plugins.reporters.survey_content import Surveyed
 
@@ -35,9 +35,13 @@ def miss(status: str) -> str:
     return _MISSES.get(status, status)
 
 
-def asked_otherwise(runs: Iterable[RunView], settings: ReportSettings) -> Iterator[str]:
-    """Yield how many of the runs asked to be read in another way."""
+def notes_on_work(runs: Iterable[RunView], settings: ReportSettings) -> Iterator[str]:
+    """Yield what must be known of the runs behind one kind of work, and how many of them asked to be read in another way.
+
+    :param runs: in any order, and any of them several times.
+    """
     by_id = {run.id: run for run in runs}
+    yield from notes_on_runs([by_id[name] for name in sorted(by_id)])
     others = sum((run.report.primary, run.report.axis) != (settings.primary, settings.axis) for run in by_id.values())
     if others:
         yield f"{counted(others, 'run')} asked for another rung or axis; all are read as the newest run asks, or as --set says."
@@ -53,7 +57,7 @@ def how_read(part: Surveyed) -> list[str]:
     ]
 
 
-def rate(read: Step | Reading) -> str:
+def rate(read: Step | RungReading) -> str:
     """Return the rate with its interval, or why there is none."""
     if read.tok_s_gpu is None:
         ends = {"unreachable": ("fastest", read.fastest_tok_s_user), "below_range": ("slowest", read.slowest_tok_s_user)}

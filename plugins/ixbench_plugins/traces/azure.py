@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class AzureRow:
     """One request."""
 
     line: int
@@ -41,7 +41,7 @@ class Row:
 class Rows:
     """All requests of a file, in the order of their times."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[AzureRow, ...]
     hash: str
     """Of the file's bytes."""
 
@@ -71,7 +71,7 @@ class _Reader:
     """Reads line after line."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[AzureRow] = []
         self._headed = False
         self._first_ns: int | None = None
         self._before: tuple[int, str] | None = None
@@ -97,7 +97,7 @@ class _Reader:
         answer = _tokens("GeneratedTokens", cells[2], 0, faults)
         if moment_ns is not None and prompt is not None and answer is not None:
             first_ns = self._first_ns = moment_ns if self._first_ns is None else self._first_ns
-            self.rows.append(Row(line=faults.line or 0, arrival_ns=moment_ns - first_ns, input_tokens=prompt, output_tokens=answer))
+            self.rows.append(AzureRow(line=faults.line or 0, arrival_ns=moment_ns - first_ns, input_tokens=prompt, output_tokens=answer))
 
     def _time(self, text: str, faults: FaultList) -> int | None:
         """Return nanoseconds since 1970."""

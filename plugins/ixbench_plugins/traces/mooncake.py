@@ -22,7 +22,7 @@ _KINDS = {"tokens": "input_length", "text": "text_input", "messages": "messages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class MooncakeConversation:
     """Lines of one session, or a line that has none."""
 
     session: str | None
@@ -49,7 +49,7 @@ class Mooncake:
     """A whole file."""
 
     file: str
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[MooncakeConversation, ...]
     """In the order of their times where they have any, else in that of the file."""
     timed: bool
     """Whether the recording tells when conversations begin."""
@@ -83,7 +83,7 @@ def _read(path: Path, _version: tuple[int, int] | None) -> Mooncake:
     return Mooncake(file=str(path), conversations=tuple(conversations), timed=timed, hash=f"sha256:{digest}")
 
 
-def _conversations(file: str, lines: list[Line], faults: FaultList) -> list[Conversation]:
+def _conversations(file: str, lines: list[Line], faults: FaultList) -> list[MooncakeConversation]:
     """Put lines of one session together, and note what does not go together."""
     sessions: dict[str | int, list[Line]] = {}
     for line in lines:
@@ -106,7 +106,7 @@ def _conversations(file: str, lines: list[Line], faults: FaultList) -> list[Conv
         for line in others:
             _check_turn(file, first, before, line, faults)
             before = line
-    return [Conversation(session=found[0].session, lines=tuple(found)) for found in sessions.values()]
+    return [MooncakeConversation(session=found[0].session, lines=tuple(found)) for found in sessions.values()]
 
 
 def _check_turn(file: str, first: Line, before: Line, line: Line, faults: FaultList) -> None:

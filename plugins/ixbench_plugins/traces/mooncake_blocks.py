@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ixbench_plugins.traces.mooncake import Conversation, Mooncake
+    from ixbench_plugins.traces.mooncake import Mooncake, MooncakeConversation
 
 _MOST_SHARED = 4
 """Earlier conversations that are named for one prompt."""
@@ -66,7 +66,9 @@ def contents_of(trace: Mooncake, *, shortest: int) -> dict[str, Contents]:
     return {talk.stream: _contents(talk, known, numbers, prefixes, shortest) for talk in conversations}
 
 
-def _contents(talk: Conversation, known: dict[int, NDArray[np.int64]], numbers: _Numbers, prefixes: _Prefixes, shortest: int) -> Contents:
+def _contents(
+    talk: MooncakeConversation, known: dict[int, NDArray[np.int64]], numbers: _Numbers, prefixes: _Prefixes, shortest: int
+) -> Contents:
     parts: list[Part] = []
     for turn, line in enumerate(talk.lines):
         tokens, blocks = line.input_tokens, known.get(line.number)

@@ -22,7 +22,7 @@ from ixbench_plugins.traces.mooncake_line import BLOCK_TOKENS
 
 if TYPE_CHECKING:
     from ixbench.api.workload import Prompt
-    from ixbench_plugins.traces.mooncake import Conversation
+    from ixbench_plugins.traces.mooncake import MooncakeConversation
     from ixbench_plugins.traces.mooncake_blocks import Contents
     from ixbench_plugins.traces.mooncake_line import Line
 
@@ -32,7 +32,7 @@ alike by chance are so in one piece only."""
 _PIECES = BLOCK_TOKENS // _PIECE_TOKENS
 
 
-def turns_of(talk: Conversation, contents: Contents | None, key: str, most: int, *, marked: bool) -> tuple[Turn, ...]:
+def turns_of(talk: MooncakeConversation, contents: Contents | None, key: str, most: int, *, marked: bool) -> tuple[Turn, ...]:
     """Return the first turns of a conversation.
 
     :param contents: of a conversation that is given as lengths.
@@ -51,7 +51,7 @@ def marker_of(key: str) -> str:
     return f"[rid:{hashlib.sha256(key.encode()).hexdigest()[:12]}]\n\n"
 
 
-def _turn(talk: Conversation, number: int, prompt: Prompt, contents: Contents | None, *, last: bool) -> Turn:
+def _turn(talk: MooncakeConversation, number: int, prompt: Prompt, contents: Contents | None, *, last: bool) -> Turn:
     line = talk.lines[number]
     return Turn(
         prompt=prompt,
@@ -69,7 +69,7 @@ def _turn(talk: Conversation, number: int, prompt: Prompt, contents: Contents | 
     )
 
 
-def _after(talk: Conversation, number: int, line: Line) -> tuple[Edge, ...]:
+def _after(talk: MooncakeConversation, number: int, line: Line) -> tuple[Edge, ...]:
     """Return what a turn waits for: the answer before it, and a delay or its recorded time."""
     if not number:
         return ()

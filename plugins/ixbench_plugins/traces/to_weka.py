@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from ixbench_plugins.traces.mooncake import Conversation, Mooncake
+    from ixbench_plugins.traces.mooncake import Mooncake, MooncakeConversation
     from ixbench_plugins.traces.mooncake_line import Line
 
 _MODEL = "unknown"
@@ -71,7 +71,7 @@ def _check(trace: Mooncake) -> None:
     faults.raise_any()
 
 
-def _named(talks: tuple[Conversation, ...]) -> Iterator[tuple[str, Conversation]]:
+def _named(talks: tuple[MooncakeConversation, ...]) -> Iterator[tuple[str, MooncakeConversation]]:
     """Yield conversations with names of which none comes twice."""
     taken: set[str] = set()
     for talk in talks:
@@ -82,7 +82,7 @@ def _named(talks: tuple[Conversation, ...]) -> Iterator[tuple[str, Conversation]
         yield name, talk
 
 
-def _timed(talks: tuple[Conversation, ...]) -> Iterator[dict[str, Any]]:
+def _timed(talks: tuple[MooncakeConversation, ...]) -> Iterator[dict[str, Any]]:
     """Yield single requests at their times, with the file's own ids."""
     moments = sorted(((talk.lines[0].timestamp_ns or 0) + (talk.lines[0].delay_ns or 0), talk.lines[0].number, talk) for talk in talks)
     for moment_ns, _, talk in moments:
@@ -91,7 +91,7 @@ def _timed(talks: tuple[Conversation, ...]) -> Iterator[dict[str, Any]]:
         yield _request((moment_ns - moments[0][0]) / NS_PER_S, line.input_tokens, line, ids)
 
 
-def _turns(talk: Conversation) -> Iterator[dict[str, Any]]:
+def _turns(talk: MooncakeConversation) -> Iterator[dict[str, Any]]:
     """Yield the requests of a conversation, each with all that was said before it."""
     first = talk.lines[0]
     ids: list[int] = []

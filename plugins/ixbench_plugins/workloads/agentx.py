@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from ixbench.api.workload import Duration, Fault, InputError, OptionsModel, Schedule, Workload, WorkloadIdentity
 from ixbench_plugins.agentx.hub import PREFIX
-from ixbench_plugins.agentx.replay.corpora import BUILTIN, Sampler, find_traces
+from ixbench_plugins.agentx.replay.corpora import BUILTIN, TraceSampler, find_traces
 from ixbench_plugins.agentx.replay.lanes import FirstPlays
 from ixbench_plugins.agentx.replay.presets import PRESETS, PresetName
 from ixbench_plugins.agentx.replay.schedule import phases_of
@@ -160,7 +160,7 @@ class AgentX(Workload[AgentXOptions]):
                 )
             )
         rules, traces = options.rules, find_traces(str(options.traces), seed=options.traces_seed)
-        sampler = Sampler(
+        sampler = TraceSampler(
             traces,
             scale=options.scale,
             output_cap=rules.output_cap,

@@ -11,7 +11,7 @@ from ixbench_plugins.workloads.recorded import RecordedOptions, Recording, chose
 
 if TYPE_CHECKING:
     from ixbench.api.workload import Load
-    from ixbench_plugins.traces.azure import Row
+    from ixbench_plugins.traces.azure import AzureRow
 
 
 class AzureOptions(RecordedOptions):
@@ -28,7 +28,7 @@ class Azure(Workload[AzureOptions]):
     def schedule(self, options: AzureOptions, load: Load, *, key: str) -> Schedule:
         """Return a warm-up and a measured phase of the file's requests."""
         rows = read_azure(options.file)
-        requests = [Request(row=row, shortest=options.min_input_tokens) for row in rows.rows]
+        requests = [AzureTalk(row=row, shortest=options.min_input_tokens) for row in rows.rows]
         talks = chosen(options, requests, self.name)
         return Recording(workload=self.name, options=options, load=load, key=key, talks=talks).schedule(rows.hash)
 
@@ -44,10 +44,10 @@ class Azure(Workload[AzureOptions]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class AzureTalk:
     """One row."""
 
-    row: Row
+    row: AzureRow
     shortest: int
     """Length of the shortest prompt that is sent."""
 

@@ -45,7 +45,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
+class PromptsFile:
     """A file of conversations."""
 
     conversations: tuple[Conversation, ...]
@@ -58,7 +58,7 @@ class Corpus:
         return sum(conversation.turns for conversation in self.conversations)
 
 
-def read_corpus(path: Path) -> Corpus:
+def read_prompts_file(path: Path) -> PromptsFile:
     """Return the conversations of a file; empty lines are passed over.
 
     :raises InputError: if the file can't be read or a line is wrong: all of them at once, with their numbers.
@@ -72,7 +72,7 @@ def read_corpus(path: Path) -> Corpus:
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, _modified_ns: int, _size: int) -> Corpus:
+def _read(path: Path, _modified_ns: int, _size: int) -> PromptsFile:
     """Read a file once for all points of a run; one that has changed is another file."""
     content = read_whole(path, FILE, marked=True)
     conversations: list[Conversation] = []
@@ -90,7 +90,7 @@ def _read(path: Path, _modified_ns: int, _size: int) -> Corpus:
     if not conversations and not faults.count:
         faults.add("", "holds no prompt", allowed=FORM)
     faults.raise_any()
-    return Corpus(conversations=tuple(conversations), hash=f"sha256:{hashlib.sha256(content).hexdigest()[:16]}")
+    return PromptsFile(conversations=tuple(conversations), hash=f"sha256:{hashlib.sha256(content).hexdigest()[:16]}")
 
 
 def _conversation(line: bytes, number: int) -> Conversation | list[Problem]:

@@ -14,7 +14,7 @@ from ixbench_plugins.workloads.recorded import RecordedOptions, Recording, chose
 
 if TYPE_CHECKING:
     from ixbench.api.workload import Load, Turn
-    from ixbench_plugins.traces.mooncake import Conversation, Mooncake
+    from ixbench_plugins.traces.mooncake import Mooncake, MooncakeConversation
     from ixbench_plugins.traces.mooncake_blocks import Contents
 
 
@@ -37,7 +37,7 @@ class MooncakeTrace(Workload[MooncakeOptions]):
         """Return a warm-up and a measured phase of the file's conversations."""
         trace = read_mooncake(options.file)
         contents = _contents(trace, options.min_input_tokens)
-        talks = [Talk(talk=talk, contents=contents.get(talk.stream), marked=options.marker) for talk in trace.conversations]
+        talks = [MooncakeTalk(talk=talk, contents=contents.get(talk.stream), marked=options.marker) for talk in trace.conversations]
         found = chosen(options, talks, self.name)
         return Recording(workload=self.name, options=options, load=load, key=key, talks=found).schedule(trace.hash)
 
@@ -62,10 +62,10 @@ def _contents(trace: Mooncake, shortest: int) -> dict[str, Contents]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class MooncakeTalk:
     """One conversation."""
 
-    talk: Conversation
+    talk: MooncakeConversation
     contents: Contents | None
     """None where it is given as texts."""
     marked: bool

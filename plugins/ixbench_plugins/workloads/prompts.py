@@ -20,7 +20,7 @@ from ixbench.api.workload import (
     Workload,
     WorkloadIdentity,
 )
-from ixbench_plugins.workloads.corpus import read_corpus
+from ixbench_plugins.workloads.corpus import read_prompts_file
 from ixbench_plugins.workloads.load import MOST_TOKENS
 from ixbench_plugins.workloads.passes import Passes, PassesOptions
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ixbench.api.workload import Load, PhaseName
-    from ixbench_plugins.workloads.corpus import Conversation, Corpus
+    from ixbench_plugins.workloads.corpus import Conversation, PromptsFile
 
 
 class PromptsOptions(PassesOptions):
@@ -57,7 +57,7 @@ class Prompts(Workload[PromptsOptions]):
 
     def schedule(self, options: PromptsOptions, load: Load, *, key: str) -> Schedule:
         """Return a warm-up and a measured phase of the file's conversations."""
-        corpus = read_corpus(options.file)
+        corpus = read_prompts_file(options.file)
         measured = options.amount(load, sessions=len(corpus.conversations), turns=corpus.turns)
         phases = Passes(options=options, load=load, key=key, order=_order(corpus, options)).phases(measured)
         facts: dict[str, str | int | float | bool | None] = {
@@ -77,7 +77,7 @@ class Prompts(Workload[PromptsOptions]):
 
     def identity(self, options: PromptsOptions) -> WorkloadIdentity:
         """Return the hash of the file."""
-        return WorkloadIdentity(corpus=read_corpus(options.file).hash)
+        return WorkloadIdentity(corpus=read_prompts_file(options.file).hash)
 
     def repeats(self, options: PromptsOptions) -> bool:
         """Say that without the marker every point sends the same texts."""
@@ -89,11 +89,11 @@ class Prompts(Workload[PromptsOptions]):
         return options.duration
 
 
-def _order(corpus: Corpus, options: PromptsOptions) -> Callable[[PhaseName, int], Sequence[Talk]]:
+def _order(corpus: PromptsFile, options: PromptsOptions) -> Callable[[PhaseName, int], Sequence[PromptsTalk]]:
     """Return what says in which order the conversations start in a pass of a phase."""
-    talks = [Talk(conversation=conversation, options=options) for conversation in corpus.conversations]
+    talks = [PromptsTalk(conversation=conversation, options=options) for conversation in corpus.conversations]
 
-    def order(phase: PhaseName, lap: int) -> Sequence[Talk]:
+    def order(phase: PhaseName, lap: int) -> Sequence[PromptsTalk]:
         if options.order == "file":
             return talks
         shuffled = talks.copy()
@@ -104,7 +104,7 @@ def _order(corpus: Corpus, options: PromptsOptions) -> Callable[[PhaseName, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class PromptsTalk:
     """One conversation, as the options want it asked."""
 
     conversation: Conversation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ixbench.frontier.draws import Draws
+from ixbench.frontier.draws import CurveDraws
 from ixbench.frontier.ladder import build_ladder
 from ixbench.model.price import Quote
 from ixbench.model.result import Accounting, Axis, Failure, Intervals, PointIdentity, PointResult, Reason, Verdict
@@ -105,9 +105,9 @@ def bootstrapped(result: PointResult, share: float) -> Intervals:
     return Intervals(percentiles={}, bootstrap=bounds, sessions=100, resamples=1000)
 
 
-def draws_of(found: Ladder, **settings: Any) -> Draws:
+def draws_of(found: Ladder, **settings: Any) -> CurveDraws:
     """Return what was drawn behind the first curve of a ladder."""
-    return Draws(curve=found.curves[0], **{"axis": "median", "mode": "linear", "range_policy": "in_range"} | settings)
+    return CurveDraws(curve=found.curves[0], **{"axis": "median", "mode": "linear", "range_policy": "in_range"} | settings)
 
 
 def replicated(scale: float, *, scatter: float = 0.02, count: int = 8, fastest: float = 100.0) -> Ladder:

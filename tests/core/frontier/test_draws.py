@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ixbench.frontier.comparison import compare_ladders
-from ixbench.frontier.draws import Draws
+from ixbench.frontier.draws import CurveDraws
 from ixbench.frontier.ladder import build_ladder
 from ixbench.frontier.rung import read_rung
 from ixbench.frontier.side import LadderSide
@@ -23,7 +23,7 @@ def test_an_end_that_the_bad_ends_do_not_reach_is_open(point, run):
         replace(found, intervals=bootstrapped(found, 0.1)) for found in (point("vllm-c1", 50.0, 400.0), point("vllm-c2", 78.0, 200.0))
     ]
     ladder = build_ladder([run(points)])
-    draws = Draws(curve=ladder.curves[0], axis="median", mode="steffen", range_policy="in_range")
+    draws = CurveDraws(curve=ladder.curves[0], axis="median", mode="steffen", range_policy="in_range")
     low, high = draws.within(75.0, ("vllm-c1", "vllm-c2"))
     assert low is None
     assert high > row(ladder, 75.0).tok_s_gpu
@@ -142,7 +142,7 @@ def test_pseudo_values_of_a_point_have_the_scatter_of_its_replicas(point, run):
     mean = math.exp(sum(map(math.log, values)) / 4)
     replicas = [{"speed_tok_s_user": {"p50": 50.0}, "throughput_tok_s_gpu": {"total": value}} for value in values]
     ladder = build_ladder([run([point("vllm-c1", 50.0, mean, evidence="simulated")], read_replicas=lambda _: tuple(replicas))])
-    draws = Draws(curve=ladder.curves[0], axis="median", mode="steffen", range_policy="in_range").values(50.0)
+    draws = CurveDraws(curve=ladder.curves[0], axis="median", mode="steffen", range_policy="in_range").values(50.0)
     logs = [math.log(value) for value in values]
     expected = math.sqrt(sum((one - sum(logs) / 4) ** 2 for one in logs) / 3) * mean
     middle = sum(draws) / 4

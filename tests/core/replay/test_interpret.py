@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from ixbench.host.contracts.engine import StreamQuirks
 from ixbench.replay import interpret
 from ixbench.replay.chunks import decode_events, event_decoder
-from ixbench.replay.interpret import Interpreter, Reading, limit_reached
+from ixbench.replay.interpret import Interpreter, ResponseReading, limit_reached
 from ixbench.replay.sse import LARGEST_EVENT_BYTES, Event, split_events
 
 
-def read(*events, quirks: StreamQuirks | None = None, names=None) -> Reading:
+def read(*events, quirks: StreamQuirks | None = None, names=None) -> ResponseReading:
     lines = []
     for position, event in enumerate(events):
         name = (names or {}).get(position)
@@ -224,7 +224,7 @@ PIECE = {"index": 0, "delta": {"content": "a"}}
 )
 def test_an_event_that_is_more_than_a_piece_of_text_is_looked_at(event, expected):
     reading = read({"choices": [PIECE]}, event)
-    usual = Reading(kinds=("text", "text"), tokens=(None, None), text="aa")
+    usual = ResponseReading(kinds=("text", "text"), tokens=(None, None), text="aa")
     assert reading == replace(usual, **expected)
 
 

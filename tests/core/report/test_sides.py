@@ -12,7 +12,7 @@ import pytest
 from ixbench.host.load import load_host
 from ixbench.model.errors import InputError
 from ixbench.report.load import load_run
-from ixbench.report.sides import load_sides, read_selection
+from ixbench.report.sides import load_sides, read_side_choice
 from ixbench.store.point import RESULT
 from ixbench.testing.folders import write_sample_run
 
@@ -100,9 +100,9 @@ def test_two_folders_of_one_name_are_told_apart(run, tmp_path):
 def test_a_path_that_exists_is_taken_as_it_stands(run, tmp_path, monkeypatch):
     odd = tmp_path / "a@2026-11-30:vllm"
     shutil.copytree(run, odd)
-    assert read_selection(str(odd)).path == odd
+    assert read_side_choice(str(odd)).path == odd
     monkeypatch.chdir(tmp_path)
-    assert read_selection(f"a@2026-11-30:vllm{os.sep}").name is None
+    assert read_side_choice(f"a@2026-11-30:vllm{os.sep}").name is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from ixbench_plugins.agentx.corpus.generate import generate_trace
 from ixbench_plugins.agentx.corpus.profiles import AGENTX, OPEN
 from ixbench_plugins.agentx.corpus.recorded import recorded_trace
 from ixbench_plugins.agentx.replay.contents import generated_contents, recorded_contents
-from ixbench_plugins.agentx.replay.corpora import Sampler, find_traces
+from ixbench_plugins.agentx.replay.corpora import TraceSampler, find_traces
 from ixbench_plugins.agentx.replay.lanes import FirstPlays
 from ixbench_plugins.agentx.replay.plan import TracePlan
 from ixbench_plugins.agentx.replay.sizes import Sizes
@@ -67,14 +67,14 @@ def test_edges_and_followers_are_the_same_thing_twice(shared):
 class TestLanes:
     @pytest.fixture
     def sampler(self):
-        return Sampler(find_traces("builtin", seed=1), scale=1.0, output_cap=None, max_context=None)
+        return TraceSampler(find_traces("builtin", seed=1), scale=1.0, output_cap=None, max_context=None)
 
     def test_draw_traces_in_order_round_and_round(self, sampler):
         assert [sampler.at(number).id for number in (0, 1, 392, 393)] == [f"agentx_1_{number:04d}" for number in (0, 1, 392, 0)]
 
     def test_leave_out_what_does_not_fit(self):
         traces = find_traces("builtin", seed=1)
-        small = Sampler(traces, scale=1.0, output_cap=None, max_context=200_000)
+        small = TraceSampler(traces, scale=1.0, output_cap=None, max_context=200_000)
         drawn = [small.at(number) for number in range(5)]
         assert all(plan.peak_context <= 200_000 for plan in drawn)
         everything = [traces.plan(index, scale=1.0, output_cap=None) for index in range(40)]
@@ -82,11 +82,11 @@ class TestLanes:
 
     def test_nothing_that_fits_is_refused(self):
         with pytest.raises(InputError, match="no trace fits into 10 tokens"):
-            Sampler(find_traces("builtin", seed=1), scale=1.0, output_cap=None, max_context=10).at(0)
+            TraceSampler(find_traces("builtin", seed=1), scale=1.0, output_cap=None, max_context=10).at(0)
 
     def test_plays_of_one_trace_are_counted_whoever_plays_it(self, shared):
         traces = find_traces(str(shared / "data" / "traces" / "weka" / "trace_0504.json"), seed=0)
-        sampler = Sampler(traces, scale=1.0, output_cap=None, max_context=None)
+        sampler = TraceSampler(traces, scale=1.0, output_cap=None, max_context=None)
         first = FirstPlays.draw(sampler, lanes=3, run_id="r", seed=42, start_range=(0.25, 0.75))
         source = first.sessions()
         ids = [source.draw(lane).id for lane in (0, 1, 2, 1, 0)]

@@ -37,7 +37,7 @@ class Framing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenPrompt:
     """The messages of a prompt, and what they were made of."""
 
     messages: tuple[Message, ...]
@@ -65,7 +65,7 @@ class BlockWriter:
         """Return the messages of a prompt."""
         return self.write(prompt).messages
 
-    def write(self, prompt: BlockPrompt, before: Written | None = None) -> Written:
+    def write(self, prompt: BlockPrompt, before: WrittenPrompt | None = None) -> WrittenPrompt:
         """Return the messages of a prompt with what they were made of.
 
         :param before: an earlier prompt of the same stream: the messages that both begin with are taken from it.
@@ -93,7 +93,7 @@ class BlockWriter:
             content, debt = self._content(mark, debt, blocks, prompt.block_tokens, tail=(tail, key))
             texts.append(Message(role=message.role, content=content))
             debts.append(debt)
-        return Written(source=source, layout=layout, messages=tuple(texts), debts=tuple(debts))
+        return WrittenPrompt(source=source, layout=layout, messages=tuple(texts), debts=tuple(debts))
 
     def _content(self, mark: str, debt: int, starts: list[int], block_tokens: int, *, tail: tuple[int, str]) -> tuple[str, int]:
         """Return the text of a message, and how many tokens its framing still owes to the next ones."""
@@ -129,7 +129,7 @@ class BlockWriter:
         return (framing.alone if first else half) + (framing.marker if marked else 0)
 
 
-def _shared(before: Written, layout: BlockLayout) -> int:
+def _shared(before: WrittenPrompt, layout: BlockLayout) -> int:
     """Return how many leading messages of a layout are those of an earlier prompt; the last one of either has a tail of its own."""
     length = min(len(before.layout.ids), len(layout.ids))
     different = before.layout.ids[:length] != layout.ids[:length]

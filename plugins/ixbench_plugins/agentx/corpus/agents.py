@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ixbench_plugins.agentx.corpus.compact import Ints
-    from ixbench_plugins.agentx.corpus.draws import Draws
-    from ixbench_plugins.agentx.corpus.profile import Profile
+    from ixbench_plugins.agentx.corpus.draws import NamedDraws
+    from ixbench_plugins.agentx.corpus.profile import CorpusProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Agents:
     """Leading blocks that all of them share."""
 
 
-def draw_agents(profile: Profile, draws: Draws, root_turns: int, *, streamed: bool) -> Agents | None:
+def draw_agents(profile: CorpusProfile, draws: NamedDraws, root_turns: int, *, streamed: bool) -> Agents | None:
     """Return the subagents of a root with so many turns, or None."""
     spawn_turns = _draw_spawn_turns(profile, draws, root_turns)
     requests = draws.whole(profile.agent_requests, len(spawn_turns))
@@ -76,7 +76,7 @@ def draw_agents(profile: Profile, draws: Draws, root_turns: int, *, streamed: bo
     )
 
 
-def _draw_spawn_turns(profile: Profile, draws: Draws, root_turns: int) -> Ints:
+def _draw_spawn_turns(profile: CorpusProfile, draws: NamedDraws, root_turns: int) -> Ints:
     if isinstance(profile.agents, AgentsPerTurn):
         launches = np.flatnonzero(draws.chances(profile.agents.share, root_turns))
         return np.repeat(launches, draws.whole(profile.agents.group, len(launches)))
@@ -85,7 +85,7 @@ def _draw_spawn_turns(profile: Profile, draws: Draws, root_turns: int) -> Ints:
     return np.sort((draws.shares(draws.one(profile.agents.count)) * root_turns).astype(np.int64))
 
 
-def _draw_first_inputs(profile: Profile, draws: Draws, agents: int) -> tuple[Ints, int]:
+def _draw_first_inputs(profile: CorpusProfile, draws: NamedDraws, agents: int) -> tuple[Ints, int]:
     """Return each one's first input and how many blocks all share."""
     if profile.agent_task is None:
         return draws.whole(profile.agent_input, agents), 0

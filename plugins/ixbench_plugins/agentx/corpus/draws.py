@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ixbench_plugins.agentx.corpus.compact import Ints
-    from ixbench_plugins.agentx.corpus.laws import Floats, Law, Number
+    from ixbench_plugins.agentx.corpus.laws import CorpusNumber, Floats, Law
 
 
-class Draws:
+class NamedDraws:
     """Draws named by a text: equal text, equal numbers."""
 
     def __init__(self, text: str) -> None:
@@ -25,11 +25,11 @@ class Draws:
         """Return uniform numbers in [0, 1)."""
         return self._random.random(count)
 
-    def chances(self, share: Number, count: int) -> NDArray[np.bool_]:
+    def chances(self, share: CorpusNumber, count: int) -> NDArray[np.bool_]:
         """Return for each of `count` whether it falls into the share."""
         return self.shares(count) < share.value
 
-    def chance(self, share: Number) -> bool:
+    def chance(self, share: CorpusNumber) -> bool:
         """Return whether one falls into the share."""
         return bool(self.chances(share, 1)[0])
 

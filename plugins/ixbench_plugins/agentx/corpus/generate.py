@@ -8,7 +8,7 @@ import numpy as np
 
 from ixbench_plugins.agentx.corpus.agents import Agents, draw_agents
 from ixbench_plugins.agentx.corpus.compact import BLOCK_SIZE, END_TURN, TOOL_USE, UNRECORDED, CompactAgent, CompactStream, CompactTrace
-from ixbench_plugins.agentx.corpus.draws import Draws
+from ixbench_plugins.agentx.corpus.draws import NamedDraws
 from ixbench_plugins.agentx.corpus.root import draw_root
 from ixbench_plugins.agentx.corpus.timing import MS_PER_S, Timing, draw_timing
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ixbench_plugins.agentx.corpus.compact import Ints
-    from ixbench_plugins.agentx.corpus.profile import Profile
+    from ixbench_plugins.agentx.corpus.profile import CorpusProfile
     from ixbench_plugins.agentx.corpus.root import Root
 
 LAUNCH_MS = 1
@@ -27,14 +27,14 @@ SUBAGENT_TYPES = ("Explore", "Explore", "Explore", "Explore", "Explore", "Explor
 """Kinds of subagents in turn; informative."""
 
 
-def generate(profile: Profile, sessions: int, seed: int) -> Iterator[CompactTrace]:
+def generate(profile: CorpusProfile, sessions: int, seed: int) -> Iterator[CompactTrace]:
     """Yield this many traces, made one by one."""
     return (generate_trace(profile, seed, index) for index in range(sessions))
 
 
-def generate_trace(profile: Profile, seed: int, index: int) -> CompactTrace:
+def generate_trace(profile: CorpusProfile, seed: int, index: int) -> CompactTrace:
     """Return one trace of the corpus that the profile and the seed name."""
-    draws = Draws(f"{profile.name}:{seed}:{index}")
+    draws = NamedDraws(f"{profile.name}:{seed}:{index}")
     streamed = draws.chance(profile.streamed_share)
     root = draw_root(profile, draws)
     count = len(root.input_tokens)

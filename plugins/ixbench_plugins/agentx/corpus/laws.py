@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 TABLE_SHARES = (0.0, 0.05, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99)
-"""Shares at which a `Table` holds quantiles: the columns of the published statistics, after the least value."""
+"""Shares at which a `QuantileTable` holds quantiles: the columns of the published statistics, after the least value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
+class CorpusNumber:
     """One number of a profile."""
 
     value: float
@@ -145,7 +145,7 @@ class OneAndGeometric(Law):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table(Law):
+class QuantileTable(Law):
     """Published quantiles, with straight lines between their logarithms, and a Pareto tail through the last one and the largest value."""
 
     least: float

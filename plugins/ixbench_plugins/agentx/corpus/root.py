@@ -12,9 +12,9 @@ from ixbench_plugins.agentx.corpus.timing import gaps_ms
 
 if TYPE_CHECKING:
     from ixbench_plugins.agentx.corpus.compact import Ints
-    from ixbench_plugins.agentx.corpus.draws import Draws
+    from ixbench_plugins.agentx.corpus.draws import NamedDraws
     from ixbench_plugins.agentx.corpus.laws import Floats
-    from ixbench_plugins.agentx.corpus.profile import Profile
+    from ixbench_plugins.agentx.corpus.profile import CorpusProfile
 
 LONGEST_GAP_BEFORE_RESET_S = 3600.0
 """A context that comes back changed after longer is read as another agent's, and a generated root is one agent's."""
@@ -45,7 +45,7 @@ class _Start:
     """What compactions and resets leave."""
 
 
-def draw_root(profile: Profile, draws: Draws) -> Root:
+def draw_root(profile: CorpusProfile, draws: NamedDraws) -> Root:
     """Return a root."""
     length = draws.shares(1)
     count = int(np.rint(profile.root_turns.at(length))[0])
@@ -70,7 +70,7 @@ def draw_root(profile: Profile, draws: Draws) -> Root:
     )
 
 
-def _draw_start(profile: Profile, draws: Draws, length: float) -> _Start:
+def _draw_start(profile: CorpusProfile, draws: NamedDraws, length: float) -> _Start:
     """Return the first input with its declared prefix; a fresh session holds little else, so the two are drawn together.
 
     :param length: share of traces that have fewer turns.
@@ -94,7 +94,7 @@ def _draw_start(profile: Profile, draws: Draws, length: float) -> _Start:
     )
 
 
-def _contexts(profile: Profile, draws: Draws, start: _Start, growth: Ints) -> tuple[Ints, Ints]:
+def _contexts(profile: CorpusProfile, draws: NamedDraws, start: _Start, growth: Ints) -> tuple[Ints, Ints]:
     """Return each request's input and the blocks that it keeps of the one before.
 
     :param growth: tokens that come on top of each input for the next one.

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ixbench_plugins.agentx.corpus.compact import Ints
-    from ixbench_plugins.agentx.corpus.draws import Draws
+    from ixbench_plugins.agentx.corpus.draws import NamedDraws
     from ixbench_plugins.agentx.corpus.laws import Floats
-    from ixbench_plugins.agentx.corpus.profile import Profile
+    from ixbench_plugins.agentx.corpus.profile import CorpusProfile
 
 MS_PER_S = 1000
 _TTFT_DIGITS = 2
@@ -39,7 +39,7 @@ class Timing:
         return np.where(self.recorded, self.busy_ms / MS_PER_S, np.nan)
 
 
-def draw_timing(profile: Profile, draws: Draws, output_tokens: Ints, *, streamed: bool, always: Ints) -> Timing:
+def draw_timing(profile: CorpusProfile, draws: NamedDraws, output_tokens: Ints, *, streamed: bool, always: Ints) -> Timing:
     """Return the times of requests with these answers.
 
     :param always: places of requests whose time is recorded in any case.
@@ -58,6 +58,6 @@ def draw_timing(profile: Profile, draws: Draws, output_tokens: Ints, *, streamed
     return Timing(recorded=recorded, busy_ms=np.where(recorded, np.rint(took_s * MS_PER_S), 0).astype(np.int64), ttft_s=ttft_s)
 
 
-def gaps_ms(profile: Profile, gaps_s: Floats) -> Ints:
+def gaps_ms(profile: CorpusProfile, gaps_s: Floats) -> Ints:
     """Return gaps from a request's end to the next start, cut off and multiplied as the profile says."""
     return np.rint(np.minimum(gaps_s, profile.longest_gap_s.value) * profile.gap_factor.value * MS_PER_S).astype(np.int64)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ixbench_plugins.agentx.corpus.profile import Profile
+    from ixbench_plugins.agentx.corpus.profile import CorpusProfile
 
 MOST_SESSIONS = 10_000
 """File names have four digits, so that their order is the order of the corpus."""
@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenCorpus:
     """What stands in the folder now."""
 
     traces: int
@@ -35,7 +35,7 @@ class Written:
     size_bytes: int
 
 
-def write_corpus(profile: Profile, sessions: int, seed: int, out: Path, *, on_trace: Callable[[int], None]) -> Written:
+def write_corpus(profile: CorpusProfile, sessions: int, seed: int, out: Path, *, on_trace: Callable[[int], None]) -> WrittenCorpus:
     """Write the files that are missing; those that are there must be this corpus' own, byte by byte.
 
     :param on_trace: called with the number of traces that are done.
@@ -65,10 +65,10 @@ def write_corpus(profile: Profile, sessions: int, seed: int, out: Path, *, on_tr
         requests += count
         size += len(content)
         on_trace(index + 1)
-    return Written(traces=sessions, kept=len(kept), requests=requests, size_bytes=size)
+    return WrittenCorpus(traces=sessions, kept=len(kept), requests=requests, size_bytes=size)
 
 
-def _content(profile: Profile, seed: int, index: int) -> tuple[bytes, int]:
+def _content(profile: CorpusProfile, seed: int, index: int) -> tuple[bytes, int]:
     """Return the bytes of a file and the number of requests in it."""
     trace = generate_trace(profile, seed, index)
     return "".join(encode(trace)).encode("ascii"), trace.requests

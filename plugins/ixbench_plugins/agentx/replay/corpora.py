@@ -117,7 +117,7 @@ def _read(source: str, _modified_ns: int, _size: int) -> RecordedTraces:
     return RecordedTraces(read_corpus(source))
 
 
-class Sampler:
+class TraceSampler:
     """The traces of a corpus that a server can hold, one after another and round and round."""
 
     def __init__(self, traces: Traces, *, scale: float, output_cap: int | None, max_context: int | None, scalable: bool = False) -> None:

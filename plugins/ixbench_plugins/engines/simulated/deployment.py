@@ -11,7 +11,7 @@ from ixbench_plugins.engines.simulated.settings import SimulatedSettings
 
 if TYPE_CHECKING:
     from ixbench.api.engine import ArgValue, Deployment
-    from ixbench_plugins.engines.simulated.profile import Profile
+    from ixbench_plugins.engines.simulated.profile import EngineProfile
 
 _ALIASES = {"-tp": "--tensor-parallel-size", "-dcp": "--decode-context-parallel-size"}
 _WHOLE_FLAGS = {
@@ -47,7 +47,7 @@ _OTHER_PARALLEL = ("pipeline_parallel", "data_parallel", "prefill_context_parall
 _FACTORS = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
-def settings_of(deployment: Deployment[Any], profile: Profile) -> SimulatedSettings:
+def settings_of(deployment: Deployment[Any], profile: EngineProfile) -> SimulatedSettings:
     """Return the settings of a deployment's simulated engine. Pure.
 
     :raises InputError: if the deployment has settings that the model of the engine does not cover, or the model does not fit.
@@ -58,7 +58,7 @@ def settings_of(deployment: Deployment[Any], profile: Profile) -> SimulatedSetti
 @dataclass(frozen=True, slots=True)
 class _Reading:
     deployment: Deployment[Any]
-    profile: Profile
+    profile: EngineProfile
 
     def settings(self) -> SimulatedSettings:
         self._refuse_unread()

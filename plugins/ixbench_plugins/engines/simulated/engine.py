@@ -12,7 +12,7 @@ from ixbench_plugins.engines.simulated.profile import find_profile
 
 if TYPE_CHECKING:
     from ixbench.api.engine import Deployment
-    from ixbench_plugins.engines.simulated.profile import Profile
+    from ixbench_plugins.engines.simulated.profile import EngineProfile
     from ixbench_plugins.engines.simulated.settings import SimulatedSettings
 
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class SimulatedEngine:
     """What stands in for a deployment's engine."""
 
-    profile: Profile
+    profile: EngineProfile
     settings: SimulatedSettings
 
     def channel(self) -> SimulatedChannel:

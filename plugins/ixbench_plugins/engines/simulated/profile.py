@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ixbench_plugins.engines.simulated.settings import SimulatedSettings
 
 
-class Number(OptionsModel):
+class ProfileNumber(OptionsModel):
     """One number, with its story."""
 
     value: Annotated[float, Field(gt=0)]
@@ -28,54 +28,54 @@ class Number(OptionsModel):
 class ModelFacts(OptionsModel):
     """What the model's architecture says."""
 
-    dense_weights_bytes: Number
+    dense_weights_bytes: ProfileNumber
     """Weights that every token needs, of the whole model."""
-    expert_weights_bytes: Number
+    expert_weights_bytes: ProfileNumber
     """Routed experts, of the whole model."""
-    experts: Number
-    experts_per_token: Number
-    flop_per_token: Number
+    experts: ProfileNumber
+    experts_per_token: ProfileNumber
+    flop_per_token: ProfileNumber
     """Without attention."""
-    attention_flop: Number
+    attention_flop: ProfileNumber
     """For each pair of a token and a token of its context."""
-    kv_bytes_per_token: Number
+    kv_bytes_per_token: ProfileNumber
     """In fp8, on every GPU."""
 
 
 class HardwareFacts(OptionsModel):
     """What one GPU and its host say."""
 
-    memory_bytes: Number
-    memory_bytes_per_s: Number
-    flop_per_s: Number
-    other_memory_bytes: Number
+    memory_bytes: ProfileNumber
+    memory_bytes_per_s: ProfileNumber
+    flop_per_s: ProfileNumber
+    other_memory_bytes: ProfileNumber
     """Taken on each GPU beside the weights, before the KV cache gets the rest."""
-    host_bytes_per_s: Number
+    host_bytes_per_s: ProfileNumber
     """From host memory to one GPU."""
 
 
-class Calibration(OptionsModel):
+class EngineCalibration(OptionsModel):
     """How far from the specifications the engine is."""
 
-    step_s: Number
+    step_s: ProfileNumber
     """Fixed cost of a step."""
-    compute_efficiency: Number
-    memory_efficiency: Number
-    hit_granularity_tokens: Number
+    compute_efficiency: ProfileNumber
+    memory_efficiency: ProfileNumber
+    hit_granularity_tokens: ProfileNumber
     """Hits of the prefix cache are multiples of it."""
 
 
-class Defaults(OptionsModel):
+class EngineDefaults(OptionsModel):
     """What the engine takes where a deployment says nothing."""
 
-    max_num_seqs: Number
-    max_batched_tokens: Number
-    gpu_memory_utilization: Number
-    max_model_len: Number
-    draft_tokens: Number
+    max_num_seqs: ProfileNumber
+    max_batched_tokens: ProfileNumber
+    gpu_memory_utilization: ProfileNumber
+    max_model_len: ProfileNumber
+    draft_tokens: ProfileNumber
 
 
-class Profile(OptionsModel):
+class EngineProfile(OptionsModel):
     """A profile file."""
 
     model: str
@@ -90,12 +90,12 @@ class Profile(OptionsModel):
     """What whoever reads its results must know."""
     model_facts: ModelFacts
     hardware_facts: HardwareFacts
-    calibration: Calibration
-    defaults: Defaults
+    calibration: EngineCalibration
+    defaults: EngineDefaults
 
-    def numbers(self) -> dict[str, Number]:
+    def numbers(self) -> dict[str, ProfileNumber]:
         """Return all numbers by their path in the file."""
-        found: dict[str, Number] = {}
+        found: dict[str, ProfileNumber] = {}
         for name in ("model_facts", "hardware_facts", "calibration", "defaults"):
             group: OptionsModel = getattr(self, name)
             found |= {f"{name}.{key}": getattr(group, key) for key in type(group).model_fields}
@@ -120,14 +120,14 @@ class Profile(OptionsModel):
 
 
 @cache
-def profiles() -> tuple[Profile, ...]:
+def profiles() -> tuple[EngineProfile, ...]:
     """Return all profiles, by file name."""
     folder = files("ixbench_plugins.engines.simulated").joinpath("profiles")
     entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".toml")), key=lambda entry: entry.name)
-    return tuple(Profile.model_validate(tomli.loads(entry.read_text(encoding="utf-8"))) for entry in entries)
+    return tuple(EngineProfile.model_validate(tomli.loads(entry.read_text(encoding="utf-8"))) for entry in entries)
 
 
-def find_profile(*, model: str, sku: str | None, engine: str) -> Profile | None:
+def find_profile(*, model: str, sku: str | None, engine: str) -> EngineProfile | None:
     """Return the profile of a model on a GPU with an engine, or None."""
     wanted = (model.lower(), (sku or "").lower(), engine)
     return next((profile for profile in profiles() if (profile.model.lower(), profile.sku, profile.engine) == wanted), None)

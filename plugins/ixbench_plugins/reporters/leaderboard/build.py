@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ixbench.api.report import counted
-from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Entry, Leaderboard, Reading
-from ixbench_plugins.reporters.leaderboard.prices import Prices, prices_of
+from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Leaderboard, RankedEngine, RungReading
+from ixbench_plugins.reporters.leaderboard.prices import SkuPrices, prices_of
 from ixbench_plugins.reporters.lots import ladder_of, lots_of, model_names, newest_date, sku_names, work_names
 from ixbench_plugins.reporters.survey_content import at_one_rung, read_as
-from ixbench_plugins.reporters.survey_words import asked_otherwise
+from ixbench_plugins.reporters.survey_words import notes_on_work
 from ixbench_plugins.reporters.unread import made_with, unread_of, versions_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def leaderboard_of(runs: Sequence[RunView], options: LeaderboardOptions) -> Lead
     )
 
 
-def _boards(lots: Sequence[Lot], dates: _Dates, prices: Prices) -> Iterator[Board]:
+def _boards(lots: Sequence[Lot], dates: _Dates, prices: SkuPrices) -> Iterator[Board]:
     works, skus = work_names(lots), sku_names(lots)
     for (style, work), group in groupby(lots, key=lambda lot: (lot.style, lot.work)):
         mine = list(group)
@@ -102,7 +102,7 @@ class _Names:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
     cell: Cell
-    entries: tuple[Entry, ...]
+    entries: tuple[RankedEngine, ...]
 
 
 def _row(lot: Lot, names: _Names, dates: _Dates, settings: ReportSettings, quotes: tuple[Quote, ...]) -> _Row:
@@ -114,7 +114,7 @@ def _row(lot: Lot, names: _Names, dates: _Dates, settings: ReportSettings, quote
     def ladders(read_by: ReportSettings) -> tuple[Ladder, Ladder | None]:
         return ladder_of(lot.members, read_by, quotes), ladder_of(before, read_by, quotes) if before else None
 
-    def read(now: Ladder, then: Ladder | None) -> tuple[Reading, Change]:
+    def read(now: Ladder, then: Ladder | None) -> tuple[RungReading, Change]:
         reading = _reading(now)
         # What had no curve was not measured then, which is not the same as not reached.
         return reading, _change(reading, _reading(then) if then is not None and then.curves else None, undated=undated)
@@ -125,14 +125,14 @@ def _row(lot: Lot, names: _Names, dates: _Dates, settings: ReportSettings, quote
     entries = []
     for engine in engines:
         own, since = read(*ladders(replace(settings, scope=(engine,)))) if len(engines) > 1 else (reading, change)
-        entries.append(Entry(model=model, sku=sku, reading=replace(own, engine=engine), change=since, fastest=None, cheapest=None))
+        entries.append(RankedEngine(model=model, sku=sku, reading=replace(own, engine=engine), change=since, fastest=None, cheapest=None))
     return _Row(cell=Cell(model=model, sku=sku, reading=reading, change=change, engines=len(engines)), entries=tuple(entries))
 
 
-def _reading(ladder: Ladder) -> Reading:
+def _reading(ladder: Ladder) -> RungReading:
     rung = ladder.primary
     dates = [point.date for point in rung.evidence if point.date]
-    return Reading(
+    return RungReading(
         status=rung.status,
         tok_s_gpu=rung.tok_s_gpu,
         usd_per_mtok=rung.usd_per_mtok,
@@ -154,7 +154,7 @@ def _not_told_apart(rung: LadderRung) -> str | None:
     return other.engine if other is not None and other.distinguishable is False and other.engine != rung.engine else None
 
 
-def _change(now: Reading, before: Reading | None, *, undated: bool) -> Change:
+def _change(now: RungReading, before: RungReading | None, *, undated: bool) -> Change:
     kind, share = "changed", None
     if undated:
         kind, before = "unknown", None
@@ -169,7 +169,7 @@ def _change(now: Reading, before: Reading | None, *, undated: bool) -> Change:
     return Change(kind=kind, before=before, share=share, took_over=took_over)
 
 
-def _ranked(entries: Sequence[Entry]) -> Iterator[Entry]:
+def _ranked(entries: Sequence[RankedEngine]) -> Iterator[RankedEngine]:
     """Yield the entries with their ranks within their model, the fastest first."""
     for model in dict.fromkeys(entry.model for entry in entries):
         mine = [entry for entry in entries if entry.model == model]
@@ -179,14 +179,14 @@ def _ranked(entries: Sequence[Entry]) -> Iterator[Entry]:
         yield from sorted(ranked, key=lambda entry: (entry.fastest or len(ranked) + 1, entry.sku, entry.reading.engine or ""))
 
 
-def _ranks(entries: Sequence[Entry], key: Callable[[Entry], float | None]) -> list[int | None]:
+def _ranks(entries: Sequence[RankedEngine], key: Callable[[RankedEngine], float | None]) -> list[int | None]:
     values = [key(entry) for entry in entries]
     known = [value for value in values if value is not None]
     return [None if value is None else 1 + sum(other < value for other in known) for value in values]
 
 
 def _board_notes(lots: Sequence[Lot], settings: ReportSettings) -> Iterator[str]:
-    yield from asked_otherwise((member.run for lot in lots for member in lot.members), settings)
+    yield from notes_on_work((member.run for lot in lots for member in lot.members), settings)
     undated = sum(not member.date and member.point.usable for lot in lots for member in lot.members)
     if undated:
         yield f"{counted(undated, 'point')} without a date: counted, but where they stand no change can be told."
@@ -195,7 +195,7 @@ def _board_notes(lots: Sequence[Lot], settings: ReportSettings) -> Iterator[str]
         yield f"{counted(without, 'point')} without a number of GPUs: no rate per GPU is known."
 
 
-def _notes(runs: Sequence[RunView], lots: Sequence[Lot], prices: Prices) -> Iterator[str]:
+def _notes(runs: Sequence[RunView], lots: Sequence[Lot], prices: SkuPrices) -> Iterator[str]:
     if prices.book is None:
         yield "No run has a price, so there are no costs and nothing is ranked by them."
     if prices.other_books:

@@ -10,7 +10,7 @@ from ixbench_plugins.reporters.unread import Unread  # noqa: TC001 - pydantic re
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class RungReading:
     """What the ladder of one model on one SKU says at the rung at one date."""
 
     status: str
@@ -46,7 +46,7 @@ class Change:
     kind: str
     """same (rests on the same points), changed, new (nothing was measured then), gained (the rung was not reached then), lost (it is no
     longer), unknown (some points tell no date), none (never reached)."""
-    before: Reading | None
+    before: RungReading | None
     """What was known then; null where nothing was."""
     share: float | None
     """Difference as a share of the rate then; null unless both have one."""
@@ -60,19 +60,19 @@ class Cell:
 
     model: str
     sku: str
-    reading: Reading
+    reading: RungReading
     change: Change
     engines: int
     """How many engines compete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class RankedEngine:
     """One engine with one model on one SKU, ranked among all of that model."""
 
     model: str
     sku: str
-    reading: Reading
+    reading: RungReading
     change: Change
     fastest: int | None
     """Rank by tok/s/GPU, from 1, equal values sharing one; null where the rung is not reached."""
@@ -88,7 +88,7 @@ class Board(Surveyed):
     skus: tuple[str, ...]
     cells: tuple[Cell, ...]
     """The pairs that there are, by model and SKU."""
-    entries: tuple[Entry, ...]
+    entries: tuple[RankedEngine, ...]
     """By model, then by rank of rate."""
     points: int
     """Usable points that count by their date."""

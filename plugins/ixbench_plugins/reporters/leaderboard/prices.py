@@ -18,7 +18,7 @@ CUSTOM = "custom"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
+class SkuPrices:
     """One price for each SKU."""
 
     book: str | None
@@ -36,7 +36,7 @@ class Prices:
         return (found,) if found is not None else ()
 
 
-def prices_of(runs: Sequence[RunView], book: str | None, tier: str | None) -> Prices:
+def prices_of(runs: Sequence[RunView], book: str | None, tier: str | None) -> SkuPrices:
     """Return the prices of the book named, else of the newest one that a run was made at; a book counts before custom prices.
 
     :param tier: id of the tier; None = the first one of the book.
@@ -60,7 +60,7 @@ def prices_of(runs: Sequence[RunView], book: str | None, tier: str | None) -> Pr
         if quote.tier == in_use:
             by_sku.setdefault(quote.sku, []).append(quote)
     agreed = {sku: found[0] for sku, found in by_sku.items() if len({quote.usd_per_gpu_hour for quote in found}) == 1}
-    return Prices(
+    return SkuPrices(
         book=chosen,
         tier=in_use,
         by_sku=agreed,

@@ -14,7 +14,7 @@ from ixbench_plugins.reporters.text import MISSING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Entry, Leaderboard, Reading
+    from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Leaderboard, RankedEngine, RungReading
 
 RANK_HEADERS = ("Rank", "SKU", "Engine", "tok/s/GPU", "$/1M total", "Since", "Measured")
 
@@ -108,7 +108,7 @@ def direction(change: Change) -> str:
     return "" if not change.share else "up" if change.share > 0 else "down"
 
 
-def detail(reading: Reading) -> str:
+def detail(reading: RungReading) -> str:
     """Return what a value rests on."""
     points = ", ".join(reading.points)
     words = (reading.status.replace("_", " ") if reading.tok_s_gpu is not None else "", reading.date or "", points)
@@ -150,7 +150,7 @@ def rankings(board: Board) -> list[tuple[str, list[Table]]]:
     return found
 
 
-def _table(caption: str, rows: Sequence[tuple[int | None, Entry]]) -> Table:
+def _table(caption: str, rows: Sequence[tuple[int | None, RankedEngine]]) -> Table:
     return Table(
         caption=caption,
         headers=RANK_HEADERS,
@@ -189,10 +189,10 @@ def costs_note(found: Leaderboard) -> str:
     return f"Costs: USD per million tokens of all kinds at {book}, {found.tier_label}."
 
 
-def _place(entry: Entry) -> str:
+def _place(entry: RankedEngine) -> str:
     return f"{entry.sku} with {_engine(entry.reading)}"
 
 
-def _engine(reading: Reading) -> str:
+def _engine(reading: RungReading) -> str:
     name = engine_name(reading.engine or MISSING)
     return f"{name} {reading.precision}" if reading.precision else name

@@ -9,7 +9,7 @@ from ixbench.api.report import counted
 from ixbench_plugins.reporters.further import further_columns, further_definitions, further_rows
 from ixbench_plugins.reporters.page.facts import IMPORTED
 from ixbench_plugins.reporters.page.names import configuration, engine_name
-from ixbench_plugins.reporters.page.parts import Command, Fact, LaunchPart, Table
+from ixbench_plugins.reporters.page.parts import Fact, LaunchCommand, LaunchPart, Table
 from ixbench_plugins.reporters.text import MISSING
 
 if TYPE_CHECKING:
@@ -75,14 +75,14 @@ def _facts(points: Sequence[PicturePoint], launch: Mapping[str, object]) -> Iter
         yield Fact(label="Ready after", value=f"{ready:.0f} s")
 
 
-def _commands(launch: Mapping[str, object]) -> Iterator[Command]:
+def _commands(launch: Mapping[str, object]) -> Iterator[LaunchCommand]:
     processes = launch.get("processes")
     for process in processes if isinstance(processes, list) else []:
         if isinstance(process, dict) and isinstance(process.get("argv"), list):
             yield _command(str(process.get("name") or "server"), process["argv"])
 
 
-def _command(name: str, argv: Sequence[object]) -> Command:
+def _command(name: str, argv: Sequence[object]) -> LaunchCommand:
     lines: list[str] = []
     for place, word in enumerate(map(str, argv)):
         quoted = shlex.quote(word)
@@ -90,7 +90,7 @@ def _command(name: str, argv: Sequence[object]) -> Command:
             lines.append(quoted)
         else:
             lines[-1] += f" {quoted}"
-    return Command(name=name, lines=tuple(lines))
+    return LaunchCommand(name=name, lines=tuple(lines))
 
 
 def _no_command(points: Sequence[PicturePoint], launch: Mapping[str, object]) -> str:

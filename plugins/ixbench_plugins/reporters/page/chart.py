@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ixbench.api.report import LadderRung
     from ixbench_plugins.reporters.page.picture import Picture, PictureCurve, PicturePoint, State, Style
-    from ixbench_plugins.reporters.page.trace import Piece, Traces
+    from ixbench_plugins.reporters.page.trace import PictureLines, Piece
 
 COLOURS = 8
 """Curves beyond it begin with the first colour again, with another shape."""
@@ -64,7 +64,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ChartLine:
     """A curve, or the line of the ladder."""
 
     path: str
@@ -154,7 +154,7 @@ class Chart:
     y_title: str
     band: tuple[str, ...]
     """The ladder's line."""
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     rungs: tuple[RungMark, ...]
     marks: tuple[Mark, ...]
     peak: Label | None
@@ -170,7 +170,7 @@ def charts(picture: Picture) -> tuple[Chart, ...]:
     return tuple(_draw(picture, points, traces, size) for size in (WIDE, NARROW))
 
 
-def _draw(picture: Picture, points: Sequence[PicturePoint], traces: Traces | None, size: Size) -> Chart:
+def _draw(picture: Picture, points: Sequence[PicturePoint], traces: PictureLines | None, size: Size) -> Chart:
     x, y = _axes(picture, points, size)
     radius = 5.5 if len(points) <= _MANY else 4.0 if len(points) <= _VERY_MANY else 3.0
     bars = {point.number: _bars(point, picture, x, y) for point in points} if len(points) <= _MANY else {}
@@ -258,11 +258,11 @@ def _bars(point: PicturePoint, picture: Picture, x: Scale, y: Scale) -> str:
     return path
 
 
-def _lines(picture: Picture, traces: Traces, x: Scale, y: Scale) -> Iterator[Line]:
+def _lines(picture: Picture, traces: PictureLines, x: Scale, y: Scale) -> Iterator[ChartLine]:
     for place, (drawn, pieces) in enumerate(zip(picture.curves, traces.curves, strict=True)):
         for piece in pieces:
             path = _path(piece, x, y, stairs=traces.stairs)
-            yield Line(path=path, colour=place % COLOURS, style=drawn.style, in_scope=drawn.in_scope)
+            yield ChartLine(path=path, colour=place % COLOURS, style=drawn.style, in_scope=drawn.in_scope)
 
 
 def _path(piece: Piece, x: Scale, y: Scale, *, stairs: bool) -> str:

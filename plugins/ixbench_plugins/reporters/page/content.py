@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ixbench.api.report import CostTable, LadderContent  # noqa: TC001 - pydantic resolves the annotations for the JSON Schema
-from ixbench_plugins.reporters.page.parts import Question  # noqa: TC001 - as above
+from ixbench_plugins.reporters.page.parts import AnsweredQuestion  # noqa: TC001 - as above
 
 if TYPE_CHECKING:
     from ixbench_plugins.reporters.page.parts import Page
@@ -23,7 +23,7 @@ class SectionContent:
     """What must be said before any number."""
     answer: str
     """The quick answer in words."""
-    questions: tuple[Question, ...]
+    questions: tuple[AnsweredQuestion, ...]
     """With their answers, as on the page."""
     ladder: LadderContent
     """As ladder.json has it, of the points of this model and SKU."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import format_rate, pct_faster
 from ixbench_plugins.reporters.page.facts import costs_words, run_dates
 from ixbench_plugins.reporters.page.names import engine_name
-from ixbench_plugins.reporters.page.parts import Question
+from ixbench_plugins.reporters.page.parts import AnsweredQuestion
 from ixbench_plugins.reporters.words import headline, interval_rate, read
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ixbench_plugins.reporters.page.facts import Numbers
 
 
-def questions(numbers: Numbers) -> Iterator[Question]:
+def questions(numbers: Numbers) -> Iterator[AnsweredQuestion]:
     """Yield the questions with their answers; each answer stands alone, so it says where its numbers are not measured."""
     group = numbers.group
     prefix = f"{', '.join(numbers.marks)}: " if numbers.marks else ""
@@ -28,7 +28,7 @@ def questions(numbers: Numbers) -> Iterator[Question]:
         (f"How fresh are the numbers of {group.name}?", _fresh),
     )
     for question, answer in asked:
-        yield Question(question=question, answer=prefix + answer(numbers))
+        yield AnsweredQuestion(question=question, answer=prefix + answer(numbers))
 
 
 def _fastest(numbers: Numbers) -> str:

@@ -37,7 +37,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class AnsweredQuestion:
     """A question with its answer."""
 
     question: str
@@ -53,7 +53,7 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class LaunchCommand:
     """How one process was, or would have been, started."""
 
     name: str
@@ -69,7 +69,7 @@ class LaunchPart:
     name: str
     summary: str
     facts: tuple[Fact, ...]
-    commands: tuple[Command, ...]
+    commands: tuple[LaunchCommand, ...]
     no_command: str
     """Why there is none; empty where there is."""
     env: Table | None
@@ -109,7 +109,7 @@ class Section:
     cost_notes: tuple[str, ...]
     energy: tuple[Table, ...]
     energy_notes: tuple[str, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[AnsweredQuestion, ...]
     method: tuple[Method, ...]
     launches: tuple[LaunchPart, ...]
     numbers: LadderContent

@@ -25,7 +25,7 @@ Piece = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traces:
+class PictureLines:
     """The lines of one picture."""
 
     curves: tuple[tuple[Piece, ...], ...]
@@ -36,7 +36,7 @@ class Traces:
     """Whether what is read at a place holds back to the place before (step); else places are joined."""
 
 
-def traces_of(picture: Picture, x: Scale) -> Traces:
+def traces_of(picture: Picture, x: Scale) -> PictureLines:
     """Read all lines.
 
     :param x: the axis that tells how close reads must be.
@@ -56,7 +56,7 @@ def traces_of(picture: Picture, x: Scale) -> Traces:
 
     line = tuple(_pieces(best, places, x))
     alone = tuple(((speed, rate),) for speed in dots if (rate := best(speed)) is not None)
-    return Traces(curves=curves, ladder=(*line, *alone), stairs=stairs)
+    return PictureLines(curves=curves, ladder=(*line, *alone), stairs=stairs)
 
 
 def _curve(curve: Curve, mode: Interpolation, x: Scale) -> Iterable[Piece]:

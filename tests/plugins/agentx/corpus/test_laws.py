@@ -8,12 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ixbench_plugins.agentx.corpus.laws import Gamma, LogLogistic, LogNormal, OneAndGeometric, OneAndPoisson, Table, Weibull, normal_at
-from ixbench_plugins.agentx.corpus.profile import Profile
+from ixbench_plugins.agentx.corpus.laws import (
+    Gamma,
+    LogLogistic,
+    LogNormal,
+    OneAndGeometric,
+    OneAndPoisson,
+    QuantileTable,
+    Weibull,
+    normal_at,
+)
+from ixbench_plugins.agentx.corpus.profile import CorpusProfile
 from ixbench_plugins.agentx.corpus.profiles import AGENTX, OPEN, PROFILES
 
 MIDDLES = (np.arange(200_000) + 0.5) / 200_000
-GAPS = Table(source="", least=1, quantiles=(3.4, 5.3, 8.7, 19.7, 73.6, 156.0, 632.8), most=27_009.9, observations=32_543)
+GAPS = QuantileTable(source="", least=1, quantiles=(3.4, 5.3, 8.7, 19.7, 73.6, 156.0, 632.8), most=27_009.9, observations=32_543)
 LAWS = [
     LogNormal(source="", median=19_090, sigma=0.2),
     LogLogistic(source="", scale=240, shape=2.04),
@@ -87,7 +96,7 @@ def test_values_beyond_the_limits_are_cut_off():
 
 def test_every_law_and_number_of_a_profile_says_its_source():
     for profile in (AGENTX, OPEN):
-        values = [getattr(profile, name) for name in Profile.__slots__]
+        values = [getattr(profile, name) for name in CorpusProfile.__slots__]
         values += [getattr(profile.agents, name) for name in type(profile.agents).__slots__]
         assert [value for value in values if getattr(value, "source", "-") == ""] == []
         assert sum(hasattr(value, "source") for value in values) > 30
