@@ -22,6 +22,8 @@ WIDE_BRACKET = 0.5
 """Above this share of the rung the two neighbours say little about it."""
 FEW_KNOTS = 3
 FAR_APART_DAYS = 30
+MOST_NAMED = 10
+"""Runs that a note names; of more it says how many."""
 
 
 def notes_on(ladder: Ladder, runs: Sequence[RunView], points: Sequence[RatedPoint]) -> Iterator[str]:
@@ -45,7 +47,8 @@ def notes_on_runs(runs: Sequence[RunView]) -> Iterator[str]:
         for note in run.notes:
             about.setdefault(note, []).append(run.id)
     for note, ids in about.items():
-        yield f"{note[:1].upper()}{note[1:]}." if len(ids) == len(runs) else f"{', '.join(ids)}: {note}."
+        more = f" and {counted(len(ids) - MOST_NAMED, 'more run')}" if len(ids) > MOST_NAMED else ""
+        yield f"{note[:1].upper()}{note[1:]}." if len(ids) == len(runs) else f"{', '.join(ids[:MOST_NAMED])}{more}: {note}."
 
 
 def _on_points(ladder: Ladder, points: Sequence[RatedPoint]) -> Iterator[str]:

@@ -31,6 +31,14 @@ def test_what_must_be_known_of_a_run_comes_first_and_names_the_runs_only_where_o
     assert build_ladder([one, two, three]).notes[:2] == ("one: heat is off.", "one, two: it rains.")
 
 
+def test_of_many_runs_the_first_are_named_and_the_others_counted(point, run):
+    views = [run([point(f"r{number:02}-c1", 50.0, 100.0)], id_=f"r{number:02}", rungs=(50.0,)) for number in range(13)]
+    told = [replace(view, notes=("heat is off",) if number < 12 else ()) for number, view in enumerate(views)]
+    assert build_ladder(told).notes[0] == "r00, r01, r02, r03, r04, r05, r06, r07, r08, r09 and 2 more runs: heat is off."
+    assert build_ladder(told[1:]).notes[0].startswith("r01, r02, r03, r04, r05, r06, r07, r08, r09, r10 and 1 more run: ")
+    assert build_ladder(told[2:]).notes[0] == "r02, r03, r04, r05, r06, r07, r08, r09, r10, r11: heat is off."
+
+
 def about(words, notes):
     return [note for note in notes if words in note]
 

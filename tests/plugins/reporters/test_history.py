@@ -11,6 +11,7 @@ import pytest
 from ixbench.api.report import ImportSource, ReportSettings, told_apart
 from ixbench.cli.main import main
 from ixbench.host.load import load_host
+from ixbench.host.source import PluginSource, failure
 from ixbench.report.load import load_runs
 from ixbench.testing.folders import write_sample_run
 from ixbench.testing.runs import sample_point, sample_run, too_short
@@ -192,6 +193,37 @@ def test_names_of_strangers_are_text():
     _, markdown, html = history(*runs, title=bad)
     assert "<script" not in html
     assert "\x1b" not in html + markdown
+
+
+def test_what_must_be_known_of_runs_stands_where_their_points_are():
+    lacking, bad = "plugin heat (lab 1.0) could not be loaded: gone", "<b>|`\x1b[31m"
+    fixed = [a_run(day, at_50("vllm", 4000), notes=notes) for day, notes in (("11-01", (lacking, bad)), ("11-02", (bad,)), ("11-03", ()))]
+    other = a_run("11-04", at_50("atom", 4000, workload="agentx", agentic=True), notes=("it rains",))
+    found, markdown, html = history(*fixed, other)
+    one, two = sorted((part["notes"] for part in found["tracks"]), key=len, reverse=True)
+    names = ["20261101T060000Z-run", "20261102T060000Z-run"]
+    assert one[:2] == [f"{names[0]}: {lacking}.", f"{', '.join(names)}: {bad}."]
+    assert two == ["It rains."]
+    for text in (markdown.replace("\\", ""), html):
+        assert f"{names[0]}: {lacking}." in text
+        assert "It rains." in text
+        assert "\x1b" not in text
+    assert "<b>|" not in html
+    assert history(*fixed, other) == history(other, *reversed(fixed))
+
+
+def test_what_a_run_lacked_is_read_from_its_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    source = PluginSource(plugin="heat", distribution="lab", version="1.0")
+    write_sample_run(tmp_path / "results", load_host(), plugin_failures=(failure(source, None, "gone"),))
+    write_sample_run(tmp_path / "results" / "more", load_host())
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # the second time from the index
+        assert main(["report", "results", "results/more", "--use", "history"]) == 0
+        made = json.loads((tmp_path / "reports" / "history.json").read_text())
+        said = [note for part in made["tracks"] for note in part["notes"]]
+        assert [note for note in said if "plugin heat (lab 1.0) could not be loaded: gone; whatever it gives" in note], said
+    capsys.readouterr()
 
 
 def test_published_rows_and_the_command(shared, tmp_path, monkeypatch, capsys):

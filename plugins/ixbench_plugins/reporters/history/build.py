@@ -9,7 +9,7 @@ from ixbench.api.report import SettingChange, changed_settings, told_apart
 from ixbench_plugins.reporters.history.content import History, Series, Step, Track
 from ixbench_plugins.reporters.lots import ladder_of, lots_of, model_names, parts_of, sku_names, work_names
 from ixbench_plugins.reporters.survey_content import at_one_rung, read_as
-from ixbench_plugins.reporters.survey_words import asked_otherwise
+from ixbench_plugins.reporters.survey_words import notes_on_work
 from ixbench_plugins.reporters.unread import made_with, unread_of
 
 if TYPE_CHECKING:
@@ -129,4 +129,4 @@ def _told_apart(before: Ladder, now: Ladder) -> bool | None:
 
 
 def _notes(lot: Lot, settings: ReportSettings) -> Iterator[str]:
-    yield from asked_otherwise((member.run for member in lot.members), settings)
+    yield from notes_on_work((member.run for member in lot.members), settings)
