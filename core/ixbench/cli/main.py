@@ -20,6 +20,7 @@ from ixbench.model.errors import MOST_TOLD, Fault, InputError, IxbenchError, des
 from ixbench.model.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_READER_GONE, EXIT_WRONG_INPUT
 from ixbench.model.printable import printable
 from ixbench.model.secrets import redact_text
+from ixbench.model.streams import ReaderGoneError, StdoutError, guard_streams
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,13 +55,15 @@ DEBUG_VARIABLE = "IXBENCH_DEBUG"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; `--help` leaves through `SystemExit(0)`."""
-    _open_closed_streams()
+    guard_streams()
     try:
-        code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        try:
+            code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        except SystemExit:  # of `--help`
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader (`| head`) has gone: say nothing, and keep Python's own flush at exit from failing on the same pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ReaderGoneError:
         return EXIT_READER_GONE
     except (KeyboardInterrupt, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - no traceback reaches a user who did not ask for it
         return tell_failure(error)
@@ -118,14 +121,6 @@ def top_parser(commands: Mapping[str, Command]) -> Parser:
     return parser
 
 
-def _open_closed_streams() -> None:
-    """Let what goes to a stream that the caller closed (`>&-`) go nowhere: Python has None in its place, which nobody can write to."""
-    # Lowest first, so that each takes its own descriptor and no file of a run ever gets that of stdout.
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - it stays open as long as the process
-
-
 def _dispatch(argv: list[str]) -> int:
     if argv == ["--version"]:
         print(f"ixbench {__version__}")
@@ -144,7 +139,7 @@ def _dispatch(argv: list[str]) -> int:
     command = commands[name]
     try:
         return command.run(parse(command_parser(command), argv[1:]))
-    except BrokenPipeError:
+    except (ReaderGoneError, StdoutError):
         raise
     except (KeyboardInterrupt, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - told here, where the command's author is known
         author = host.source_of(command)

@@ -60,13 +60,14 @@ def _run(arguments: argparse.Namespace) -> int:
     out = arguments.out or (RunReader(paths[0]).reports if len(paths) == 1 and is_run_folder(paths[0]) else Path("reports"))
     where = "--use" if arguments.use else "[report] use"
     written = write_reports(views, names, host, out, options=overrides.options, where=where, columns=terminal_columns())
-    for text in written.shown:
-        print(text.rstrip("\n"))
-    for file in written.files:
-        print(f"wrote {printable(str(file))}", file=sys.stderr)
     failures = [text for text in (*written.failures, written.refused) if text]
-    for failure in failures:
-        print(f"ixbench: {printable(failure)}", file=sys.stderr)
+    try:
+        written.show()
+    finally:
+        for file in written.files:
+            print(f"wrote {printable(str(file))}", file=sys.stderr)
+        for failure in failures:
+            print(f"ixbench: {printable(failure)}", file=sys.stderr)
     if arguments.open and written.files:
         open_file(written.files)
     return EXIT_FAILED if failures else EXIT_OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 EXIT_OK = 0
 EXIT_FAILED = 1
-"""Something failed: a point, a comparison that is held to a limit, or ixbench itself."""
+"""Something failed: a point, a comparison that is held to a limit, a stdout that takes nothing, or ixbench itself."""
 EXIT_WRONG_INPUT = 2
 """The file or the command line is wrong; nothing ran."""
 EXIT_NOTHING = 3

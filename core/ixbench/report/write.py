@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ixbench.campaign.validate import check
 from ixbench.model.errors import Fault, InputError, IxbenchError, describe
 from ixbench.model.run import Artifact
+from ixbench.model.streams import StdoutError
 from ixbench.report.choose import ChosenReporter, choose_reporters
 from ixbench.store.encode import write_atomic
 from ixbench.store.names import is_plain_name
@@ -37,6 +38,19 @@ class WrittenReports:
     """One sentence for each reporter that gave nothing, or not all."""
     refused: str = ""
     """Why the disk took no more files, one sentence; empty where it took all. What is meant for the terminal is there all the same."""
+
+    def show(self) -> None:
+        """Print what is meant for the terminal.
+
+        :raises StdoutError: if stdout takes nothing; it says where the files are.
+        """
+        try:
+            for text in self.shown:
+                sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+            sys.stdout.flush()
+        except StdoutError as error:
+            where = f"; the reports are in {self.files[0].parent}" if self.files else ""
+            raise StdoutError(f"{error}{where}") from error
 
 
 def write_reports(

@@ -301,15 +301,7 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder, done: _Done) -> N
     done.reported = True
     for failure in written.failures:
         sys.stderr.write(f"ixbench: {printable(str(failure))}\n")
-    try:
-        for text in written.shown:
-            sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in its buffer would fail once more at exit
-        raise IxbenchError(f"stdout takes nothing: {error.strerror or error}; the reports are in {folder.reports}") from error
+    written.show()
     if written.refused:
         raise IxbenchError(written.refused)
 
