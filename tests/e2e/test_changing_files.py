@@ -19,23 +19,36 @@ def measuring(shell, scripted):
     return running
 
 
-def test_a_point_is_known_by_the_prompts_that_it_replayed(shell, measuring):
-    shell.write_prompts([f"what is {number}?" for number in range(PROMPTS)])
-    done = measuring.end()
-    assert done.code in {0, 1}, done.err
-    points = [done.point(name) for name in ("scripted-c1", "scripted-c4")]
-    corpora = [point["identity"]["corpus"] for point in points]
-    assert corpora == [point["provenance"]["schedule"]["corpus"] for point in points]
-    assert corpora[0] != corpora[1], "they may not stand on one curve"
-
-
-def test_a_point_whose_prompts_are_taken_away_is_kept_and_the_next_says_why_it_failed(shell, measuring):
-    (shell.folder / "prompts.jsonl").unlink()
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("changed", "ixbench: point scripted-c4: workload 'prompts' replays other things than when the run began (corpus sha256:"),
+        ("gone", "prompts.jsonl: cannot be read: No such file or directory; give the file of your prompts"),
+    ],
+)
+def test_what_was_measured_is_kept_and_the_rest_can_be_measured_when_the_file_is_back(shell, measuring, change, says):
+    prompts = shell.folder / "prompts.jsonl"
+    content = prompts.read_bytes()
+    if change == "gone":
+        prompts.unlink()
+    else:
+        shell.write_prompts([f"what is {number}?" for number in range(PROMPTS)])
     done = measuring.end()
     assert done.code == 1, done.err
-    first, second = (done.point(name) for name in ("scripted-c1", "scripted-c4"))
+    assert says in done.err
+    assert "scripted-c1" in done.out, "what there is is reported"
+    assert done.err.splitlines()[-1] == "1 point not measured; go on with: ixbench run campaign.toml --resume"
+    first = done.point("scripted-c1")
     assert first["accounting"]["ok"] == PROMPTS
     assert first["identity"]["corpus"] == first["provenance"]["schedule"]["corpus"]
-    assert second["failure"]["code"] == "workload_failed"
-    assert "prompts.jsonl: cannot be read: No such file or directory" in second["failure"]["cause"]
-    assert second["identity"]["corpus"] is None
+
+    shell.write_prompts([f"what is {number}?" for number in range(PROMPTS)])
+    refused = shell.run("run", "campaign.toml", "--resume")
+    assert refused.code == 2, refused.err
+    assert f"ixbench: point scripted-c1: it was measured with corpus {first['identity']['corpus']}, and" in refused.err
+
+    prompts.write_bytes(content)
+    resumed = shell.run("run", "campaign.toml", "--resume")
+    assert resumed.code in {0, 1}, resumed.err
+    assert resumed.point("scripted-c1") == first
+    assert resumed.point("scripted-c4")["identity"]["corpus"] == first["identity"]["corpus"]

@@ -23,6 +23,7 @@ from ixbench.model.secrets import Redactor
 from ixbench.plan.select import select_points
 from ixbench.plan.show import plan_notes
 from ixbench.replay.wire.loop import replay_loop
+from ixbench.run.corpora import check_kept, corpora_of
 from ixbench.run.gpu_preflight import check_gpus
 from ixbench.run.interrupt import interruptible, signals_raise
 from ixbench.run.loop import RunLoop
@@ -36,10 +37,11 @@ from ixbench.store.header import RunHeader
 from ixbench.store.machine import machine, versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ixbench.campaign.campaign import Campaign
+    from ixbench.host.contracts.workload import WorkloadIdentity
     from ixbench.host.host import Host
     from ixbench.model.point import Plan, Point
     from ixbench.model.result import PointResult
@@ -77,22 +79,26 @@ def run_campaign(
         campaign = replace(campaign, hash=hashlib.sha256(f"{campaign.hash} simulated".encode()).hexdigest())
     path = find_newest(results, campaign.hash) if resume else None
     simulated: frozenset[str] = frozenset()
+    corpora: Mapping[str, WorkloadIdentity] = {}
     if path is None:
         simulated = _check(campaign, plan, selected, host, simulate=simulate)
+        corpora = corpora_of(selected, host)
         if profile is not None:
             check_profiled(profile, plan, selected, simulated, host)
     with signals_raise(), _open_folder(campaign, plan, host, path=path, results=results, redactor=redactor) as folder:
         kept = set(folder.sealed())
-        for point_id in sorted(kept):
-            folder.result(point_id)  # one that was damaged is told now, and not when hours have been spent on the others
+        # One that was damaged is told now, and not when hours have been spent on the others.
+        found = [folder.result(point_id) for point_id in sorted(kept)]
         points = [point for point in selected if point.id not in kept]
         if path is not None and points:
             simulated = _check(campaign, plan, points, host, simulate=simulate)
+            corpora = corpora_of(selected, host)
+            check_kept(corpora, found)
         if path is not None and profile is not None and not (profile in kept and TRACES in folder.result(profile).provenance):
             check_profiled(profile, plan, points, simulated, host)
         if path is not None and points:
             folder.note_resumed(datetime.now(UTC), host.not_loaded)
-        work = _Work(points=points, selected=selected, simulated=simulated, until=until, profile=profile)
+        work = _Work(points=points, selected=selected, corpora=corpora, simulated=simulated, until=until, profile=profile)
         done = _Done()
         try:
             _measure_and_report(campaign, plan, host, work, done, folder=folder, redactor=redactor)
@@ -143,6 +149,8 @@ class _Work:
     """What is left to measure or to simulate."""
     selected: Sequence[Point]
     """The same with what is sealed already."""
+    corpora: Mapping[str, WorkloadIdentity]
+    """What the workload of each point says of what it replays."""
     simulated: frozenset[str]
     """Ids of the points that are simulated."""
     until: Callable[[Sequence[PointResult]], bool] | None
@@ -167,7 +175,11 @@ def _measure_and_report(
 ) -> None:
     """Do what is left and write the reports, with what is foreseen to fail told; `done` follows."""
     try:
-        done.interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
+        try:
+            done.interrupted = _measure(campaign, plan, host, work, folder=folder, redactor=redactor)
+        except InputError as error:  # files that were changed or taken away since it began; what was measured before is good
+            done.failed = True
+            sys.stderr.write(f"ixbench: {printable(str(error))}\n")
         if work.until is not None:
             # Points that were not worth measuring were never promised.
             folder.write_header(replace(folder.header(), planned=folder.sealed()))
@@ -212,6 +224,7 @@ def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder:
                 view=view,
                 interruption=interruption,
                 redactor=redactor,
+                corpora=work.corpora,
                 until=work.until,
                 profile=work.profile,
             )
@@ -220,7 +233,14 @@ def _measure(campaign: Campaign, plan: Plan, host: Host, work: _Work, *, folder:
                 from ixbench.run.simulated import SimulatedLoop
 
                 model = SimulatedLoop(
-                    campaign=campaign, host=host, folder=folder, state=state, view=view, interruption=interruption, redactor=redactor
+                    campaign=campaign,
+                    host=host,
+                    folder=folder,
+                    state=state,
+                    view=view,
+                    interruption=interruption,
+                    redactor=redactor,
+                    corpora=work.corpora,
                 )
                 await model.run(pending_launches(plan, [point for point in points if point.id in work.simulated]))
                 simulated = model.results

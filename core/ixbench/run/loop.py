@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ixbench.campaign.campaign import Campaign
+    from ixbench.host.contracts.workload import WorkloadIdentity
     from ixbench.host.host import Host
     from ixbench.launch.engine import RunningEngine
     from ixbench.launch.flag_check import HelpText
@@ -75,6 +76,8 @@ class RunLoop:
     view: View
     interruption: Interruption
     redactor: Redactor
+    corpora: Mapping[str, WorkloadIdentity] = field(default_factory=dict)
+    """What the workload of each point said of what it replays when the run began."""
     until: Callable[[Sequence[PointResult]], bool] | None = None
     """Asked after each point whether the rest is not worth measuring."""
     profile: str | None = None
@@ -96,6 +99,7 @@ class RunLoop:
         """Measure the points; returns early where the user asked to stop or `until` says so.
 
         :raises BadRecordError: if the client is broken.
+        :raises InputError: if a workload's files are not what they were when the run began.
         :raises IxbenchError: if the disk refuses.
         """
         if launches:
@@ -318,6 +322,7 @@ class RunLoop:
             launch=launch,
             point=point,
             state=state,
+            corpus=self.corpora[point.id],
             facts=facts,
             changed=self.view.changed,
             floor_s=self._floor_s,

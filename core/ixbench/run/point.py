@@ -14,12 +14,11 @@ import anyio
 
 from ixbench.campaign.address import is_local
 from ixbench.host.contracts.collector import CollectorTarget
-from ixbench.host.contracts.workload import WorkloadIdentity
 from ixbench.launch.errors import EngineError
 from ixbench.measure.interval import intervals_of
 from ixbench.measure.point import accounting, axis_of, measure
 from ixbench.measure.verdict import judge
-from ixbench.model.errors import IxbenchError, describe, first_error
+from ixbench.model.errors import InputError, IxbenchError, describe, first_error
 from ixbench.model.result import Accounting, Axis, ClientReport, Failure, Reason, Verdict
 from ixbench.replay.body import PromptError
 from ixbench.replay.execute import execute
@@ -27,6 +26,7 @@ from ixbench.replay.graph import ScheduleError
 from ixbench.replay.progress import Progress
 from ixbench.replay.prompts.vocabulary import CalibrationError
 from ixbench.run.asking import counters_of, watch_order
+from ixbench.run.corpora import check_unchanged, corpus_of
 from ixbench.run.gpu_preflight import machine_gpus
 from ixbench.run.identity import gate_of, point_result
 from ixbench.run.measured import TRACES, MeasuredPhase
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ixbench.campaign.campaign import Campaign
+    from ixbench.host.contracts.workload import WorkloadIdentity
     from ixbench.host.host import Host
     from ixbench.launch.counters import EngineCounters
     from ixbench.launch.engine import RunningEngine
@@ -82,6 +83,8 @@ class PointJob:
     """Told when the point enters another stage."""
     floor_s: float | None = None
     """TTFT of a server that answers at once, through this client."""
+    corpus: WorkloadIdentity
+    """What the workload said of what it replays when the run began."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What the engine says about itself, from the adapter's `provenance`."""
     cache_reset: CacheReset | None = None
@@ -136,7 +139,7 @@ async def measure_point(
     if replayed.report.ended == "stopped":
         raise PointStoppedError
     measurement = _measurement(job, engine, channel, writer, replayed)
-    return _judged(job, measurement, replayed.corpus, _provenance(job, engine, replayed, started))
+    return _judged(job, measurement, _provenance(job, engine, replayed, started))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +147,6 @@ class _Replayed:
     """A schedule that was replayed, beside the records and samples on disk."""
 
     schedule: Schedule
-    corpus: WorkloadIdentity
     calibration: Calibration | None
     """How its synthetic prompts were made; None where it has none."""
     report: ExecutionReport
@@ -171,7 +173,7 @@ async def _replay(job: PointJob, engine: RunningEngine, channel: HttpChannel, wr
     target = _collector_target(job, engine, channel, phase.counters)
     order = watch_order(channel, phase.counters, build=phase.version, stall_limit_s=job.campaign.run.stall_limit)
     async with vigil(engine, order) as watched:
-        schedule, corpus, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
+        schedule, calibration = await _prepare(job, engine, channel, interruption, watched, key=key)
         job.state.load = progress = Progress()
         _enter(job, "profile")
         async with sampling(job.host.collectors(), target, writer.sample, job.campaign.collectors) as sampled:
@@ -190,15 +192,7 @@ async def _replay(job: PointJob, engine: RunningEngine, channel: HttpChannel, wr
             with interruption.until_asked():
                 await sampled.finish()
         failure = await death_of(engine) if broken_off else engine.failure()
-        return _Replayed(
-            schedule=schedule,
-            corpus=corpus,
-            calibration=calibration,
-            report=report,
-            phase=phase,
-            sampled=sampled,
-            engine_failure=failure,
-        )
+        return _Replayed(schedule=schedule, calibration=calibration, report=report, phase=phase, sampled=sampled, engine_failure=failure)
 
 
 def _measured_phase(job: PointJob, engine: RunningEngine, channel: HttpChannel, interruption: Interruption) -> MeasuredPhase:
@@ -234,23 +228,25 @@ def _collector_target(job: PointJob, engine: RunningEngine, channel: HttpChannel
 
 async def _prepare(
     job: PointJob, engine: RunningEngine, channel: HttpChannel, interruption: Interruption, watched: Vigil, *, key: str
-) -> tuple[Schedule, WorkloadIdentity, Calibration | None]:
-    """Return the schedule, what it was made of, and how its prompts are made.
+) -> tuple[Schedule, Calibration | None]:
+    """Return the schedule, and how its prompts are made.
 
     :raises PointStoppedError: if the user asked to stop.
+    :raises InputError: if the workload's files are not what they were when the run began.
     :raises _ReplayError: if the workload cannot build it, or the server cannot be prepared for it.
     """
     calibration: Calibration | None = None
     try:
-        workload = job.host.workload(job.point.workload)
-        schedule = workload.schedule(job.point.workload_options, job.point.load, key=key)
-        corpus = workload.identity(job.point.workload_options)  # now: when the point ends, the workload's files may be others, or gone
+        schedule = job.host.workload(job.point.workload).schedule(job.point.workload_options, job.point.load, key=key)
+        check_unchanged(job.point, job.corpus, corpus_of(job.point, job.host))
         with interruption.until_asked(), watched.until_dead():
             calibration = await channel.prepare(schedule)
     except CalibrationError as error:
         if (died := await death_of(engine)) is not None:
             raise _ReplayError(died, code="engine_died") from error
         raise _ReplayError(Failure(code="calibration_failed", cause=str(error), fix="")) from error
+    except InputError:  # of files that could be read before: the run ends, and all that is left can be measured once they are back
+        raise
     except IxbenchError as error:
         raise _ReplayError(Failure(code="workload_failed", cause=str(error).replace("\n", "; "), fix="")) from error
     except Exception as error:
@@ -259,7 +255,7 @@ async def _prepare(
         raise PointStoppedError
     if watched.died.is_set() and (died := engine.failure()) is not None:
         raise _ReplayError(died, code="engine_died")
-    return schedule, corpus, calibration
+    return schedule, calibration
 
 
 def _enter(job: PointJob, stage: PointPhase) -> None:
@@ -327,7 +323,7 @@ def _measurement(job: PointJob, engine: RunningEngine, channel: HttpChannel, wri
     return measurement_of(
         point,
         workload,
-        replayed.corpus,
+        job.corpus,
         report,
         records,
         sku=job.host.sku(point.deployment.hardware.sku),
@@ -377,7 +373,7 @@ def _provenance(job: PointJob, engine: RunningEngine, replayed: _Replayed, start
     return provenance
 
 
-def _judged(job: PointJob, measurement: Measurement, corpus: WorkloadIdentity, provenance: dict[str, object]) -> MeasuredPoint:
+def _judged(job: PointJob, measurement: Measurement, provenance: dict[str, object]) -> MeasuredPoint:
     failures: dict[str, str] = {}
 
     def failed(metric: Metric, error: Exception) -> None:
@@ -388,7 +384,6 @@ def _judged(job: PointJob, measurement: Measurement, corpus: WorkloadIdentity, p
         provenance["metric_failures"] = failures
     result = _result(
         job,
-        corpus=corpus,
         verdict=judge(measurement, metrics, job.host.rules(), job.campaign.limits),
         failure=measurement.engine_failure,
         metrics=metrics,
@@ -417,7 +412,6 @@ def failed_point(job: PointJob, failure: Failure, *, code: str = "engine_died", 
     reason = Reason(code=code, value=None, limit=None, text=failure.cause)
     result = _result(
         job,
-        corpus=_known_corpus(job),
         verdict=Verdict(status="invalid", reasons=(reason,)),
         failure=failure,
         metrics={},
@@ -429,14 +423,6 @@ def failed_point(job: PointJob, failure: Failure, *, code: str = "engine_died", 
     return MeasuredPoint(result=result)
 
 
-def _known_corpus(job: PointJob) -> WorkloadIdentity:
-    """Return what the workload says of what it would have sent; nothing where it cannot tell, which may be why the point failed."""
-    try:
-        return job.host.workload(job.point.workload).identity(job.point.workload_options)
-    except Exception:  # noqa: BLE001 - a plugin's code may raise anything
-        return WorkloadIdentity()
-
-
 def _result(job: PointJob, **parts: Any) -> PointResult:  # noqa: ANN401 - handed on
     return point_result(
         host=job.host,
@@ -444,6 +430,7 @@ def _result(job: PointJob, **parts: Any) -> PointResult:  # noqa: ANN401 - hande
         point=job.point,
         evidence="measured",
         facts=job.facts,
+        corpus=job.corpus,
         gate=gate_of(job.campaign),
         accuracy=job.accuracy,
         **parts,

@@ -18,6 +18,7 @@ from ixbench.measure.verdict import judge
 from ixbench.model.errors import Fault, InputError
 from ixbench.replay.execute import execute
 from ixbench.replay.virtual import VirtualClock, VirtualLoop
+from ixbench.run.corpora import check_unchanged, corpus_of
 from ixbench.run.measurement import measurement_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class ReplicaTask:
     point: Point
     number: int
     """0 is the replica with the workload exactly as asked; its records are kept."""
+    corpus: WorkloadIdentity
+    """What the workload said of what it replays when the run began."""
     limits: Mapping[str, float]
     goodput: Mapping[str, float]
 
@@ -58,7 +61,6 @@ class ReplicaResult:
     measurement: Measurement | None
     """Of replica 0, with its records; None for the others."""
     schedule_facts: Mapping[str, Scalar]
-    corpus: WorkloadIdentity
 
 
 def set_up_worker(lifeline: Connection) -> None:
@@ -77,17 +79,17 @@ def set_up_worker(lifeline: Connection) -> None:
 def run_replica(task: ReplicaTask) -> ReplicaResult:
     """Carry out one replica. Pure but for the process that it runs in: equal tasks give equal results, to the last bit.
 
-    :raises InputError: if nothing stands in for the engine, or the workload cannot be built.
+    :raises InputError: if nothing stands in for the engine, the workload cannot be built, or its files are not what they were.
     """
     host = load_host()
     point = task.point
     workload = host.workload(point.workload)
     options = workload.replica(point.workload_options, task.number)
     schedule = workload.schedule(options, point.load, key=f"{point.id}:{task.number}")
-    corpus = workload.identity(point.workload_options)
+    check_unchanged(point, task.corpus, corpus_of(point, host))
     records, report = _replay(schedule, simulation_of(point, host))
     sku = host.sku(point.deployment.hardware.sku)
-    measurement = measurement_of(point, workload, corpus, report, records, sku=sku, goodput=task.goodput)
+    measurement = measurement_of(point, workload, task.corpus, report, records, sku=sku, goodput=task.goodput)
     metrics = measure(measurement, host.metrics())
     return ReplicaResult(
         number=task.number,
@@ -96,7 +98,6 @@ def run_replica(task: ReplicaTask) -> ReplicaResult:
         verdict=judge(measurement, metrics, host.rules(), task.limits),
         measurement=measurement if task.number == 0 else None,
         schedule_facts=dict(schedule.facts),
-        corpus=corpus,
     )
 
 

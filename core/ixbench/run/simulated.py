@@ -30,9 +30,10 @@ from ixbench.store.encode import to_json, write_atomic
 from ixbench.store.folder import LAUNCH
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ixbench.campaign.campaign import Campaign
+    from ixbench.host.contracts.workload import WorkloadIdentity
     from ixbench.host.host import Host
     from ixbench.model.point import Launch, Point
     from ixbench.model.result import PointResult
@@ -57,6 +58,8 @@ class SimulatedLoop:
     view: View
     interruption: Interruption
     redactor: Redactor
+    corpora: Mapping[str, WorkloadIdentity]
+    """What the workload of each point said of what it replays when the run began."""
     results: list[PointResult] = field(default_factory=list)
     """What this run has sealed, in order."""
 
@@ -109,7 +112,13 @@ class SimulatedLoop:
             point.id: [
                 pool.submit(
                     run_replica,
-                    ReplicaTask(point=point, number=number, limits=self.campaign.limits, goodput=self.campaign.goodput),
+                    ReplicaTask(
+                        point=point,
+                        number=number,
+                        corpus=self.corpora[point.id],
+                        limits=self.campaign.limits,
+                        goodput=self.campaign.goodput,
+                    ),
                 )
                 for number in replicas
             ]
@@ -146,7 +155,7 @@ class SimulatedLoop:
             point=point,
             evidence="simulated",
             facts=simulation.facts,
-            corpus=replicas[0].corpus,
+            corpus=self.corpora[point.id],
             verdict=worst_verdict([replica.verdict for replica in replicas]),
             failure=None,
             metrics=metrics,
