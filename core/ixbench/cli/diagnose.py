@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ixbench.host.contracts.command import Command
+from ixbench.model.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +26,9 @@ what else was found. The earliest fatal line that does not merely report an earl
 
 Without --engine the signatures of all engines apply. A process that was killed without a word (137 or -9) can only be
 told by --exit. The exit code of this command is 0 whatever was found.
+
+A pipe, or stdin as -, is read to its end, or until nothing more has come for --wait; then what came is diagnosed, which ends
+`docker logs -f NAME` as well. If nothing came at all, that is told and the exit code is 2.
 
 JSON: {"root": {"id", "kind", "cause", "fix", "line", "evidence"} or null, "findings": [the same for each further match],
 "tail": [the last lines], "skipped_bytes"}. line counts from 1, carriage returns as line breaks; it is null where only the
@@ -144,30 +150,61 @@ def _engine(name: str | None, signatures: Sequence[Signature], engines: Sequence
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
-    """Open the log; - is stdin.
+def _opened(name: str, limit_s: float) -> Iterator[BinaryIO]:
+    """Open the log; - is stdin. A pipe is read to its end, or until nothing has come within the limit, and both waits are told of.
 
-    :raises InputError: if it can't be opened, or read by whoever has it.
+    :raises InputError: if it can't be opened, or read by whoever has it, or nothing comes at all.
     """
     from ixbench.model.errors import Fault, InputError
+    from ixbench.model.pipe import BoundedReader, SilentError
+    from ixbench.model.printable import printable
 
-    if name == STDIN:
-        yield sys.stdin.buffer
-        return
+    shown = "stdin" if name == STDIN else printable(name)
     path = Path(name)
-    if path.is_dir():
+    if name != STDIN and path.is_dir():
         logs = []
         with suppress(OSError):
             logs = sorted(str(found) for found in path.rglob("engine.log"))
         advice = f"give one of its logs, for instance {logs[0]}" if logs else "give a log file"
         raise InputError(Fault(where=f"diagnose {name}", problem="this is a folder", advice=advice))
-    if path.exists() and not (path.is_file() or path.is_fifo()):
+    if name != STDIN and path.exists() and not (path.is_file() or path.is_fifo()):
         raise InputError(Fault(where=f"diagnose {name}", problem="this is no file", advice="give a log file, or - for stdin"))
+    if name == STDIN and sys.stdin is None:
+        raise InputError(Fault(where="diagnose -", problem="stdin is closed", advice="give a log file, or a pipe to stdin"))
+
+    def tell() -> None:
+        print(f"waiting for {shown}: it is read to its end, or until nothing has come for {format_duration(limit_s)}", file=sys.stderr)
+
+    descriptor = None
     try:
-        with path.open("rb") as file:
-            yield file
+        # Without O_NONBLOCK already opening a pipe would wait for its writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY) if name != STDIN else None
+        reader = BoundedReader(sys.stdin.fileno() if descriptor is None else descriptor, limit_s=limit_s, on_wait=tell)
+        yield io.BufferedReader(reader)
+        if reader.cut:
+            print(f"nothing more came from {shown} for {format_duration(limit_s)}: this is about what came before", file=sys.stderr)
+    except SilentError as error:
+        problem = f"nothing was written to it for {format_duration(limit_s)}"
+        advice = "start what writes to it, or give it longer with --wait"
+        raise InputError(Fault(where=f"diagnose {name}", problem=problem, advice=advice)) from error
     except OSError as error:
         raise InputError(Fault(where=f"diagnose {name}", problem=f"the log can't be read: {error.strerror or error}")) from error
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _limit(text: str) -> float:
+    """Return `--wait` in seconds.
+
+    :raises InputError: if it is no duration.
+    """
+    from ixbench.model.errors import Fault, InputError
+
+    try:
+        return parse_duration(text if text.endswith(("s", "m", "h", "d")) else float(text))
+    except ValueError as error:
+        raise InputError(Fault(where="diagnose --wait", problem=f"{text!r} is no duration", allowed="such as 90s or 5m")) from error
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +212,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", metavar="NAME", help="whose signatures apply, beside those of any engine (default: those of all)")
     parser.add_argument("--exit", metavar="CODE", type=int, help="exit code of the process; negative: the signal that ended it")
     parser.add_argument("--json", action="store_true", help="print JSON: root, findings and the log's last lines")
+    parser.add_argument(
+        "--wait", metavar="TIME", default="60s", help="how long to wait for a pipe or stdin that says nothing (default: %(default)s)"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -188,7 +228,7 @@ def _run(arguments: argparse.Namespace) -> int:
     signatures = host.signatures()
     engine = _engine(arguments.engine, signatures, host.names(Specs.ixbench_engines))
     unread = SkippedText()
-    with _opened(arguments.log) as file:
+    with _opened(arguments.log, _limit(arguments.wait)) as file:
         found = diagnose(numbered_lines(file, unread), signatures, engine=engine, exit_code=arguments.exit)
     if arguments.json:
         print(json.dumps(diagnosis_json(found, arguments.exit, skipped_bytes=unread.skipped_bytes), indent=2))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
+import os
+import subprocess
 import sys
 import tomllib
 
@@ -120,15 +121,59 @@ def test_line_numbers_hold_beyond_the_part_that_is_left_out(ixbench, log, monkey
     assert len(content) - 4096 - 2**20 <= found["skipped_bytes"] <= len(content) - 4096
 
 
-def test_stdin(ixbench, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{OOM}\n".encode())))
-    assert json.loads(ixbench("-", "--json")[1])["root"]["line"] == 1
+def test_stdin(ixbench, log, monkeypatch):
+    with log(f"{OOM}\n").open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        code, out, err = ixbench("-", "--json")
+    assert (code, json.loads(out)["root"]["line"], err) == (0, 1, "")
+
+
+def test_a_closed_stdin_is_told(ixbench, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert ixbench("-") == (2, "", "ixbench: diagnose -: stdin is closed; give a log file, or a pipe to stdin\n")
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def test_a_pipe_that_nobody_writes_to_is_waited_for_with_a_bound(ixbench, pipe):
+    code, out, err = ixbench(pipe, "--wait", "1.2s")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        f"waiting for {pipe}: it is read to its end, or until nothing has come for 1.2 s",
+        f"ixbench: diagnose {pipe}: nothing was written to it for 1.2 s; start what writes to it, or give it longer with --wait",
+    ]
+
+
+def test_a_writer_that_comes_late_is_read_to_its_end(ixbench, pipe):
+    # It opens the pipe only once somebody reads it, and writes in two pieces.
+    writer = "import sys, time; f = open(sys.argv[1], 'wb', 0); f.write(b'one\\n'); time.sleep(0.3); f.write(sys.argv[2].encode())"
+    with subprocess.Popen([sys.executable, "-c", writer, pipe, OOM]):
+        code, out, err = ixbench(pipe, "--json")
+    assert (code, json.loads(out)["root"]["line"]) == (0, 2)
+    assert "nothing more came" not in err
+
+
+def test_a_writer_that_falls_silent_is_diagnosed_by_what_came(ixbench, pipe):
+    both = os.open(pipe, os.O_RDWR)
+    try:
+        os.write(both, f"{OOM}\n".encode())
+        code, out, err = ixbench(pipe, "--json", "--wait", "0.2s")
+    finally:
+        os.close(both)
+    assert (code, json.loads(out)["root"]["line"]) == (0, 1)
+    assert err.splitlines()[-1] == f"nothing more came from {pipe} for 0.2 s: this is about what came before"
 
 
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
         (("LOG", "--engine", "vlm"), "diagnose --engine: unknown engine 'vlm'; allowed: any, atom, "),
+        (("LOG", "--wait", "soon"), "diagnose --wait: 'soon' is no duration; allowed: such as 90s or 5m"),
         (("LOG", "--exit", "soon"), "argument --exit: invalid int value: 'soon'"),
         (("/nonexistent/log",), "the log can't be read: No such file or directory"),
         (("/dev/null",), "this is no file"),
