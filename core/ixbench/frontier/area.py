@@ -26,17 +26,21 @@ class AreaDifference:
     """The integral of tok/s/GPU over tok/s/user of both sides, over the speeds that both reach, and their repeats and replicas too."""
 
     from_tok_s_user: float
-    """Lowest of these speeds."""
+    """Lowest speed that both reach, in tok/s/user."""
     to_tok_s_user: float
+    """Highest speed that both reach, in tok/s/user."""
     covered_tok_s_user: float
     """How many tok/s/user they are in all: less than from one to the other where a ladder has a gap."""
     a_area: float
-    """In tok/s/GPU x tok/s/user."""
+    """Integral of A's rate over these speeds, in tok/s/GPU x tok/s/user."""
     b_area: float
+    """The same of B."""
     a_mean_tok_s_gpu: float
-    """The area over the speeds covered: the mean rate."""
+    """A's area over the speeds covered: its mean rate in tok/s/GPU."""
     b_mean_tok_s_gpu: float
+    """The same of B."""
     difference: RateDifference
+    """By how much B's area differs from A's."""
 
 
 def area_difference(a: LadderSide, b: LadderSide) -> AreaDifference | None:

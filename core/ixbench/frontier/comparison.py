@@ -22,22 +22,28 @@ class RungSide:
     """What one side says at a rung."""
 
     status: SelectStatus
+    """What became of the rung on this side."""
     tok_s_gpu: float | None
+    """Rate at the rung: all tokens per second and GPU, of repeats their mean; None without a value."""
     low_tok_s_gpu: float | None
-    """Of a single run: the lowest rate that what varied within it allows; null = not known."""
+    """Of a single run: the lowest rate in tok/s/GPU that what varied within it allows; None = not known."""
     high_tok_s_gpu: float | None
+    """Of a single run: the highest such rate; None = not known."""
     usd_per_mtok: float | None
-    """On total tokens, at the first tier of the side's price book; null too where the two sides have different prices."""
+    """USD per million tokens of all kinds, at the first tier of the side's price book; None too where the two sides have different
+    prices."""
     engine: str | None
+    """Name of the adapter of the engine that answers."""
     precision: str | None
+    """Precision of its weights."""
     curve: str | None
     """Key of the curve that answers."""
     points: tuple[str, ...]
     """Ids of the points that the rate rests on."""
     at_tok_s_user: float | None
-    """The speed that it belongs to; above the target where a measured point stands in for it."""
+    """The speed in tok/s/user that the rate belongs to; above the target where a measured point stands in for it."""
     nearest_tok_s_user: float | None
-    """Where there is no rate: the speed of the nearest point, the fastest or the slowest."""
+    """Where there is no rate: the speed of the nearest point in tok/s/user, the fastest or the slowest."""
     runs: int
     """Repeats or replicas behind the rate; 1 for a single run."""
     reached: int
@@ -51,10 +57,13 @@ class RungComparison:
     """One rung of two ladders."""
 
     target: float
-    """Speed in tok/s/user."""
+    """The rung in tok/s/user."""
     a: RungSide
+    """What A says there."""
     b: RungSide
+    """What B says there."""
     difference: RateDifference
+    """By how much B's rate differs from A's."""
     failure: str
     """Why it counts against B under --fail-on, one sentence; empty where it does not."""
 
@@ -66,9 +75,11 @@ class LadderComparison:
     name: str
     """"ladder", or the key that two curves share."""
     rungs: tuple[RungComparison, ...]
+    """Both at each rung, by rising speed."""
     primary: RungComparison
+    """Both at the rung of the headline."""
     area: AreaDifference | None
-    """None where no speed is reached by both."""
+    """The areas under both over all speeds that both reach; None where there is no such speed."""
 
     @property
     def failures(self) -> tuple[str, ...]:

@@ -29,17 +29,22 @@ class CostTier:
     tier: str
     """Its label."""
     tier_id: str
+    """Id of the tier, for instance "hyperscaler"."""
     book: str
+    """Id of the price book, or "custom"."""
     usd_per_gpu_hour: float
+    """USD for an hour of one GPU."""
     usd_per_mtok: float
-    """On all tokens, input included."""
+    """USD per million tokens of all kinds, input included: usd_per_gpu_hour / 3600 / tok_s_gpu x 10^6."""
     usd_per_mtok_output: float | None
-    """On output tokens; None where the points do not tell their output rate."""
+    """USD per million output tokens, the whole bill on these; None where the points do not tell their output rate."""
     usd_per_mtok_computed: float | None
-    """On computed tokens (uncached input plus output); None where the server does not tell cached tokens."""
+    """USD per million computed tokens (uncached input plus output), the whole bill on these; None where the server does not tell cached
+    tokens."""
     as_of: str
     """ISO date of the price; empty for a custom one."""
     source: str
+    """Where the price was seen; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +58,23 @@ class CostTable:
     basis_note: str
     """How the other columns come from the rate that was read."""
     status: SelectStatus
-    """Of the rung."""
+    """What became of the rung."""
     reason: str | None
-    """Why the table is empty; None where it is not."""
+    """Why the table is empty, one sentence; None where it is not."""
     tok_s_gpu: float | None
-    """The rate that was read, on all tokens."""
+    """The rate that was read at the rung: all tokens per second and GPU; None where there is none."""
     engine: str | None
+    """Name of the adapter of the engine that wins the rung."""
     precision: str | None
+    """Precision of its weights."""
     points: tuple[str, ...]
     """Ids of the points that the rate rests on."""
     output_share: float | None
-    """Output tokens among all tokens at the rung."""
+    """Output tokens as a share of all tokens at the rung; None where the points do not tell."""
     computed_share: float | None
+    """Computed tokens, uncached input plus output, as a share of all tokens at the rung; None where the points do not tell."""
     cache_hit_share: float | None
-    """Measured share of input tokens that came from the cache."""
+    """Input tokens that came from the cache as a share of all input tokens, as answers told them; None where they did not."""
     tiers: tuple[CostTier, ...]
     """In the book's order; empty where the rung has no value or no price is known."""
 

@@ -25,11 +25,13 @@ class CurvePoint:
     """One point of a curve as it is drawn."""
 
     id: str
+    """Its id on the ladder."""
     x: float | None
-    """Speed in tok/s/user."""
+    """Speed in tok/s/user: 1 / the axis's percentile of TPOT; None where too few answers tell it."""
     y: float | None
-    """Rate in tok/s/GPU; None where the number of GPUs is not known."""
+    """Rate in tok/s/GPU: all tokens per second and GPU; None where the number of GPUs is not known."""
     on_frontier: bool
+    """Whether no other point of its curve is both as fast and as high; with repeats, of the same repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,23 +41,31 @@ class CurveContent:
     key: str
     """All that its points share, in one line."""
     model: str
+    """Name of the model."""
     hardware: str | None
+    """SKU of the GPUs; None where nobody tells."""
     engine: str
+    """Name of the engine's adapter."""
     precision: str | None
+    """Precision of the weights; None where nobody tells."""
     spec_method: str | None
     """Spec-decode methods of its points; an agentic curve may mix several. Null = none, "unknown" = nobody told."""
     kv_offload: str
     """Mode of KV offload, "off" or "unknown"."""
     input_tokens: int | None
-    """Asked mean input length of a fixed-sequence workload."""
+    """Asked mean input length of a fixed-sequence workload, in tokens; None for others."""
     output_tokens: int | None
+    """Asked mean output length of a fixed-sequence workload, in tokens; None for others."""
     evidence: Evidence
+    """Whether a server was measured or simulated."""
     origin: Origin
+    """Whether ixbench ran it, or it was imported from another tool's file."""
     date: str
     """ISO date of its newest point; empty where nobody tells."""
     repeats: int
     """How often each of its points was to be measured."""
     points: tuple[CurvePoint, ...]
+    """Its usable points, those without a speed or a rate included."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from ixbench.frontier.side import SureRead
 
 ComparisonVerdict = Literal["faster", "slower", "cannot be told apart", "vanished", "new", "not read"]
-"""What B is beside A. `vanished`: A has a value and B does not reach the rung; `new`: the other way round; `not read`: neither has one, or
-one of them begins above the rung."""
 Basis = Literal["repeats", "within_run"]
-"""What the interval rests on: repeats or replicas of both sides, or what varied within the single run of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +19,17 @@ class RateDifference:
     """By how much a rate of B lies above that of A. Shares are of A's rate: 0.05 is 5 % more."""
 
     share: float | None
-    """None unless both have a value."""
+    """B's rate less A's, as a share of A's; None unless both have a value."""
     low_share: float | None = None
-    """Lower end of its 95 % interval; None = not known."""
+    """Lower end of its 95 % interval, as a share of A's rate; None = not known."""
     high_share: float | None = None
+    """Upper end of its 95 % interval; None = not known."""
     basis: Basis | None = None
-    """None: nothing is known of the spread."""
+    """What the interval rests on: repeats or replicas of both sides, or what varied within the single run of each; None: nothing is known
+    of the spread."""
     verdict: ComparisonVerdict = "not read"
+    """What B is beside A. "vanished": A has a value and B does not reach the rung; "new": the other way round; "not read": neither has one,
+    or one of them begins above the rung."""
     reason: str = ""
     """Why the verdict is no clearer; empty where it is clear."""
 

@@ -29,14 +29,21 @@ class RungPoint:
     run_point: str
     """Its id in its run."""
     deployment: str
+    """Name of its deployment."""
     settings: Mapping[str, Scalar]
     """What `[deployment.matrix]` set for it; empty where nothing was swept."""
     evidence: Evidence
+    """Whether a server was measured or simulated."""
     date: str
+    """ISO date on which it was measured; empty where nobody tells."""
     concurrency: int | None
+    """Users at once; None in an open loop, or where nobody tells."""
     rate: float | None
+    """Sessions a second; None in a closed loop."""
     tok_s_user: float
+    """Its speed for a user: 1 / the axis's percentile of TPOT."""
     tok_s_gpu: float
+    """Its rate: all tokens, input and output, per second and GPU."""
     repeat: int = 1
     """Which measurement of its operating point it is."""
 
@@ -48,12 +55,13 @@ class RungRepeats:
     curve: str
     """Its key."""
     engine: str
+    """Name of its engine's adapter."""
     runs: int
     """How often each point was to be measured."""
     reached: int
     """In how many of these the rung is reached; the rung has a value only where it is all of them."""
     tok_s_gpu: tuple[float | None, ...]
-    """What each says, in order."""
+    """Rate of each at the rung, in order: all tokens per second and GPU; None where it does not reach the rung."""
     half_width_tok_s_gpu: float | None
     """Half of the mean's 95 % interval, t x s / sqrt(runs); None with one run, or where there is no mean."""
     neighbours_half_width_tok_s_gpu: float | None = None
@@ -73,11 +81,17 @@ class RungRunnerUp:
     curve: str
     """Its key."""
     engine: str
+    """Name of its engine's adapter."""
     precision: str | None
+    """Precision of the weights."""
     points: tuple[str, ...]
+    """Ids of the points that its value rests on."""
     tok_s_gpu: float
+    """Its rate at the rung: all tokens per second and GPU."""
     usd_per_mtok: float | None
+    """USD per million tokens of all kinds at that rate; None where no price is known."""
     repeats: RungRepeats
+    """What each of its repeats says."""
     difference: float | None
     """Winner less runner-up in what the policy compares: tok/s/GPU, or USD per million tokens under `min_cost`."""
     margin: float | None
@@ -95,10 +109,13 @@ class LadderRung:
     status: SelectStatus
     """exact, interpolated and meets_slo come with values; below_range, unreachable and no_curve with None."""
     tok_s_gpu: float | None = None
+    """Rate of the winning curve there: all tokens, input with cached input plus output, per second and GPU; None without a value."""
     usd_per_mtok: float | None = None
-    """On total tokens, at the first tier of the price book."""
+    """USD per million tokens of all kinds, at the first tier of the price book; None without a value or a price."""
     engine: str | None = None
+    """Name of the winner's engine adapter."""
     precision: str | None = None
+    """Precision of the winner's weights."""
     points: tuple[str, ...] = ()
     """Ids of the one or two points that the value rests on, of each repeat."""
     deployments: tuple[str, ...] = ()
@@ -118,7 +135,8 @@ class LadderRung:
     two_knots: bool = False
     """A Steffen read of a curve with two knots, which is not a straight line."""
     bracket: float | None = None
-    """Distance of the two neighbours as a share of the target, of several repeats the largest; above 0.5 they say little about it."""
+    """Distance of the two neighbours in tok/s/user as a share of the target, of several repeats the largest; above 0.5 they say little
+    about it."""
     repeats: RungRepeats | None = None
     """What each repeat of the winner says; None where no curve has a value."""
     runner_up: RungRunnerUp | None = None
@@ -137,9 +155,13 @@ class Peak:
     """The highest rate of all, whatever its speed."""
 
     tok_s_gpu: float
+    """All tokens per second and GPU."""
     tok_s_user: float
+    """The speed there: 1 / the axis's percentile of TPOT."""
     point: str
+    """Id of the point."""
     engine: str
+    """Name of its engine's adapter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +169,9 @@ class BestLatency:
     """The smallest median of a latency over all points; the best TTFT and the best TPOT are usually not one run."""
 
     s: Seconds
+    """The median in seconds."""
     point: str
+    """Id of the point."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,34 +197,45 @@ class LadderFacts:
     """What a ladder and ladder.json both hold."""
 
     title: str
+    """Title of the campaign, of several runs that of the first."""
     evidence: Evidence
     """"simulated" as soon as one point is."""
     axis: str
-    """Percentile of TPOT behind the speed axis."""
+    """Percentile of TPOT behind the speed axis: a speed is 1 / that percentile of the time per output token."""
     interpolation: Interpolation
+    """How a rung between two points is read."""
     range: RangePolicy
+    """Whether a rung slower than the slowest point of the frontier is left open ("in_range") or met by that point ("min_slo")."""
     policy: SelectionPolicy
+    """Which curve answers for a rung."""
     scope: str | tuple[str, ...]
+    """Engines whose curves compete: "all", "community" or names of adapters."""
     excluded: int
     """Curves that the scope removed."""
     left_out: LeftOut
+    """How many points do not stand on its frontiers, by reason."""
     tier: str | None
-    """Label of the tier behind `usd_per_mtok`; None, and null in JSON, where no price is known."""
+    """Label of the price tier behind `usd_per_mtok`; None, and null in JSON, where no price is known."""
     book: str | None
-    """Id of the price book."""
+    """Id of the price book; None where no price is known."""
     rungs: tuple[LadderRung, ...]
+    """What each rung says, by rising speed."""
     peak: Peak | None
-    """Like the figures below over all usable points, whatever the scope."""
+    """The highest rate; like the figures below over all usable points, whatever the scope. None where no rate per GPU is known."""
     configs: int
     """Number of operating points, repeats not counted."""
     repeats: int
     """How often each point was to be measured, of several runs the most."""
     engines: tuple[str, ...]
+    """Names of the engines' adapters."""
     precisions: tuple[str, ...]
+    """Precisions of the weights."""
     dates: tuple[str, ...]
     """ISO dates of the points' runs, rising."""
     best_ttft: BestLatency | None
+    """The smallest median time to the first token; None where no credible one is known."""
     best_tpot: BestLatency | None
+    """The smallest median time per output token; None where no credible one is known."""
     notes: tuple[str, ...]
     """What the reader must know, one sentence each."""
     mismatches: tuple[str, ...]

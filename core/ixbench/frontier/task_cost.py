@@ -21,14 +21,18 @@ class TaskCost:
     """One point."""
 
     run: str
+    """Id of the run."""
     point: str
+    """Id of the point in its run."""
     tasks: float
-    """Completed in the measured phase; of a simulated point the mean over its replicas."""
+    """Tasks completed in the measured phase; of a simulated point the mean over its replicas."""
     phase_s: float
-    """Length of the measured phase."""
+    """Length of the measured phase in seconds."""
     gpus: int
+    """GPUs that are paid for."""
     usd: Mapping[str, float | None]
-    """By tier's label; None where nothing was completed."""
+    """USD for a completed task: gpus x phase_s x the price of a GPU-second / tasks, by the tier's label; None where nothing was
+    completed."""
 
 
 def task_costs(runs: Sequence[RunView]) -> tuple[TaskCost, ...]:

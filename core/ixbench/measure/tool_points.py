@@ -49,14 +49,21 @@ class ToolPoint:
     """What a tool would print of a point, in seconds and tokens a second."""
 
     tool: str
+    """The tool's id."""
     label: str
+    """The tool in print."""
     ttft: Statistics
+    """Time to the first token by its rules, in seconds."""
     itl: Statistics
+    """Time between tokens by its rules, in seconds."""
     tpot: Statistics
+    """Time per output token by its rules, in seconds."""
     e2el: Statistics
+    """Time of a whole request by its rules, in seconds."""
     throughput: float | None
-    """Its headline rate."""
+    """Its headline rate, in `throughput_unit`; None where it has none."""
     throughput_unit: str
+    """Its unit and what it counts: "tok/s, output", "tok/s, input and output" or the latter for each GPU."""
     speed: float | None
     """Tokens a second and user, where the tool has such a number."""
     reasons: Mapping[str, str] = field(default_factory=dict)

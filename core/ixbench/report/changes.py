@@ -51,9 +51,12 @@ class SettingChange:
     group: str
     """Where it belongs: "workload", "deployment vllm", "flags of vllm", "environment of vllm", "prices", "versions", "machine", ..."""
     name: str
+    """The setting's name there."""
     a: str | None
-    """Its value on each side; null = not given. Several launches with different values have them all, " | " between them."""
+    """Its value in A, of a history in the run before; null = not given. Several launches with different values have them all, " | " between
+    them."""
     b: str | None
+    """The same in B, of a history in this run."""
 
 
 def changed_settings(a: RunView, b: RunView) -> tuple[SettingChange, ...]:

@@ -33,12 +33,15 @@ class ComparedSide:
     id: str
     """The run, with what of it was chosen."""
     title: str
+    """Title of its campaign."""
     dates: tuple[str, ...]
     """ISO dates of its points, rising."""
     evidence: Evidence
     """"simulated" as soon as one point is."""
     origins: tuple[Origin, ...]
+    """Whether ixbench ran its points, or they were imported from another tool's file."""
     engines: tuple[str, ...]
+    """Names of the engines' adapters."""
     configs: int
     """Operating points that count, repeats not counted."""
     repeats: int
@@ -54,15 +57,21 @@ class Comparison:
     """What compare.json holds. Shares are of A: a rate of B that is 5 % higher differs by 0.05."""
 
     a: ComparedSide
+    """The run that is compared with."""
     b: ComparedSide
+    """The run that is compared."""
     mismatches: tuple[str, ...]
     """Why the two should not have been compared; let pass on demand. Empty on an honest comparison."""
     axis: str
-    """Percentile of TPOT behind the speed axis."""
+    """Percentile of TPOT behind the speed axis: a speed is 1 / that percentile of the time per output token."""
     interpolation: Interpolation
+    """How a rung between two points is read."""
     range: RangePolicy
+    """Whether a rung slower than the slowest point of the frontier is left open ("in_range") or met by that point ("min_slo")."""
     policy: SelectionPolicy
+    """Which curve answers for a rung."""
     scope: str | tuple[str, ...]
+    """Engines whose curves compete: "all", "community" or names of adapters."""
     primary: float
     """The rung of the headline in tok/s/user."""
     tier: str | None
@@ -74,6 +83,7 @@ class Comparison:
     only_a: tuple[str, ...]
     """Keys of curves that only A has. Where the two share none, their engines or modes are what is compared."""
     only_b: tuple[str, ...]
+    """Keys of curves that only B has."""
     settings: tuple[SettingChange, ...]
     """Settings that differ."""
     notes: tuple[str, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ixbench.host.contracts.descriptions import docstrings
 from ixbench.model.errors import Fault, InputError, PluginError, describe
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def report_schema(chosen: ChosenReporter, others: Iterable[ChosenReporter] = ())
 def schema_of(kind: Any, *, title: str, description: str) -> dict[str, Any]:  # noqa: ANN401 - what stands in an annotation
     """Return the schema of a value of a type, as it is written.
 
-    :param kind: a dataclass, or a type made of them; the docstring line under a field becomes its description.
+    :param kind: a dataclass, or a type made of them; the docstring line under a field, in the class or a base, becomes its description.
     """
     from pydantic import ConfigDict, create_model
     from pydantic.json_schema import GenerateJsonSchema
@@ -51,8 +52,14 @@ def schema_of(kind: Any, *, title: str, description: str) -> dict[str, Any]:  # 
             del schema
             return False
 
+        def dataclass_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+            return _described(super().dataclass_schema(schema), schema["cls"])
+
+        def model_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
+            return _described(super().model_schema(schema), schema["cls"])
+
     # Dataclasses without a configuration of their own take that of the model which holds them.
-    strict = ConfigDict(use_attribute_docstrings=True, extra="forbid")
+    strict = ConfigDict(extra="forbid")
     holder = create_model("Holder", __config__=strict, content=(kind, ...))
     made = holder.model_json_schema(mode="serialization", schema_generator=Complete)
     definitions = made.pop("$defs", {})
@@ -61,6 +68,15 @@ def schema_of(kind: Any, *, title: str, description: str) -> dict[str, Any]:  # 
     whole = {"$schema": _DRAFT, **content, "title": title, "description": description}
     written: dict[str, Any] = _written({**whole, "$defs": definitions} if definitions else whole)
     return written
+
+
+def _described(made: dict[str, Any], kind: type) -> dict[str, Any]:
+    """Return the schema of a class with the line under each field for its description, where it has none yet."""
+    lines = docstrings(kind)
+    for name, form in made.get("properties", {}).items():
+        if name in lines:
+            form.setdefault("description", lines[name])
+    return made
 
 
 def _written(schema: Any) -> Any:  # noqa: ANN401 - a schema has any shape

@@ -1,4 +1,4 @@
-"""Descriptions of options: the docstring line under each field, read from the source when a JSON Schema or a page is made.
+"""Descriptions of keys: the docstring line under each field, read from the source when a JSON Schema or a page is made.
 
 pydantic can do that itself, but does so as each class is made, where looking for the source took longer than all else before the first
 request of a run.
@@ -25,10 +25,7 @@ def describe(model: type[BaseModel]) -> None:
 
 def _describe(model: type[BaseModel], seen: set[type[BaseModel]]) -> None:
     seen.add(model)
-    lines: dict[str, str] = {}
-    for base in reversed(model.__mro__):
-        if issubclass(base, BaseModel) and base is not BaseModel:
-            lines |= _lines(base)
+    lines = docstrings(model)
     bare = [(field, lines[name]) for name, field in model.model_fields.items() if field.description is None and name in lines]
     for field, line in bare:
         field.description = line
@@ -41,10 +38,19 @@ def _describe(model: type[BaseModel], seen: set[type[BaseModel]]) -> None:
         model.model_rebuild(force=True)
 
 
-def _lines(model: type[BaseModel]) -> dict[str, str]:
+def docstrings(kind: type) -> dict[str, str]:
+    """Return the docstring under each field of a model or dataclass, of its bases too; what a class says goes before what they say."""
+    lines: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base not in (object, BaseModel):
+            lines |= _lines(base)
+    return lines
+
+
+def _lines(kind: type) -> dict[str, str]:
     """Return the docstring under each field that the class itself declares; none where its source cannot be had."""
     try:
-        (found,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+        (found,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     except (OSError, TypeError, SyntaxError, ValueError):
         return {}
     body = found.body if isinstance(found, ast.ClassDef) else []
