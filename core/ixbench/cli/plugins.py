@@ -74,11 +74,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ixbench.host.load import load_host
+    from ixbench.model.exit_codes import EXIT_FAILED, EXIT_OK
     from ixbench.model.printable import printable_lines
 
     host = load_host()
     print(json.dumps(plugins_json(host), indent=2) if arguments.json else printable_lines(plugins_text(host)))
-    return 0
+    return EXIT_FAILED if host.failures else EXIT_OK
 
 
 COMMAND = Command(
@@ -86,7 +87,8 @@ COMMAND = Command(
     summary="list the plugins, what each gives, and what is broken",
     description=(
         "List the installed plugins by name and distribution, with the engines, workloads, reporters and so on that they give.\n"
-        "A plugin that can't be loaded or used is listed under failures; it stops only a run that needs it."
+        "A plugin that can't be loaded or used is listed under failures; it stops only a run that needs it.\n"
+        "Exit code: 1 if there are failures, so that a script sees them; else 0."
     ),
     examples=("ixbench plugins", "ixbench plugins --json | jq '.failures'"),
     configure=_configure,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ixbench.model.deployment import Deployment
 
-_HOOK = "ixbench_amend_launch"
+HOOK = "ixbench_amend_launch"
 _RECORD = ("amended_by", "notes")
 
 
@@ -32,13 +32,13 @@ def amend(
         try:
             amended = call(arguments)
         except (Exception, SystemExit) as error:
-            trace_call(_HOOK, source, arguments, error)
-            raise PluginError(str(failure(source, _HOOK, describe(error)))) from error
-        trace_call(_HOOK, source, arguments, amended)
+            trace_call(HOOK, source, arguments, error)
+            raise PluginError(str(failure(source, HOOK, describe(error)))) from error
+        trace_call(HOOK, source, arguments, amended)
         if amended is None:
             continue
         if fault := plan_fault(amended):
-            raise PluginError(str(failure(source, _HOOK, f"{fault}, or None to leave the plan" if fault.startswith("returned") else fault)))
+            raise PluginError(str(failure(source, HOOK, f"{fault}, or None to leave the plan" if fault.startswith("returned") else fault)))
         changed = _changes(plan, amended)
         if changed:
             note = f"{source} changed {', '.join(changed)}"

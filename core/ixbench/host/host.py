@@ -189,11 +189,18 @@ class Host:
     def amend_launch(self, plan: LaunchPlan, deployment: Deployment[Any]) -> LaunchPlan:
         """Return the plan as the plugins want it, with a record of who changed what.
 
-        :raises PluginError: if a plugin fails here: a launch that lacks its change would not be the one that was asked for.
+        :raises PluginError: if a plugin fails here, or what it has for this hook can't be called: a launch that lacks its change would not
+            be the one that was asked for.
         """
-        from ixbench.host.amend import amend
+        from ixbench.host.amend import HOOK, amend
 
-        return amend(plan, deployment, self._registry.implementations("ixbench_amend_launch"))
+        broken = [failed for failed in self._registry.failures if failed.hook == HOOK]
+        if broken:
+            raise PluginError(
+                f"{broken[0]}; without its change a launch would not be the one that was asked for: mend the plugin, uninstall it, or "
+                "leave it out by IXBENCH_PLUGINS"
+            )
+        return amend(plan, deployment, self._registry.implementations(HOOK))
 
     def emit(self, event: Event) -> None:
         """Tell all observers. A failing one is recorded in `observer_failures`, once for each text, and never stops the caller."""

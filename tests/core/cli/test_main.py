@@ -123,7 +123,7 @@ def test_secrets_do_not_reach_a_message(ixbench, monkeypatch):
 
 def test_a_plugin_cannot_take_a_built_in_command(ixbench):
     code, out, err = ixbench("plugins", commands=[command("plugins"), command()])
-    assert (code, err) == (0, "")
+    assert (code, err) == (1, "")
     assert "plugin acme (inline): ixbench_commands: command 'plugins' is built in" in out
     assert ixbench("hello", commands=[command("plugins"), command()])[0] == 0
 

@@ -235,7 +235,12 @@ def test_launches_are_amended_in_name_order_and_on_record():
 
 @pytest.mark.parametrize(
     ("function", "text"),
-    [(lambda plan: "numactl", "returned str; allowed: a LaunchPlan, or None"), (raising, "RuntimeError: no way")],
+    [
+        (lambda plan: "numactl", "returned str; allowed: a LaunchPlan, or None"),
+        (lambda plan: replace(plan, notes="bound to a node"), "notes is of type str; allowed: a tuple of texts"),
+        (raising, "RuntimeError: no way"),
+        (lambda plan, deploymnet: plan, "takes the unknown argument 'deploymnet'; allowed: "),
+    ],
 )
 def test_a_failing_amendment_stops_the_launch_and_is_attributed(function, text):
     host = Host.of({"numa": plugin(ixbench_amend_launch=function)})

@@ -212,12 +212,12 @@ def test_the_allow_list_is_read_from_the_environment(site):
     assert (done.returncode, done.stdout) == (0, "no plugin is loaded: none is installed, or IXBENCH_PLUGINS names none\n")
 
 
-def test_the_command_lists_failures_and_exits_well(site):
+def test_the_command_lists_failures_and_its_exit_code_tells_of_them(site):
     site.install("bad-dist", "0.3", {"bad": "import no_such_module_at_all"})
     site.install("typo-dist", "0.4", {"typo": GOOD.format(engine="typo").replace("def ixbench_engines", "def ixbench_engins")})
     site.install("acme-engines", "2.1", {"acme": GOOD.format(engine="acme")})
     done = site.ixbench("plugins", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (1, "")
     answer = json.loads(done.stdout)
     assert {plugin["name"] for plugin in answer["plugins"]} >= {"acme", "atom", "builtin", "typo", "vllm"}
     acme = {
@@ -234,9 +234,11 @@ def test_the_command_lists_failures_and_exits_well(site):
     ]
     assert "did you mean 'ixbench_engines'?" in answer["failures"][1]["text"]
     done = site.ixbench("plugins")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (1, "")
     assert "acme  acme-engines 2.1" in done.stdout
     assert "plugin bad (bad-dist 0.3): ModuleNotFoundError: No module named 'no_such_module_at_all'" in done.stdout
+    done = site.ixbench("plugins", IXBENCH_PLUGINS="acme")
+    assert (done.returncode, done.stdout) == (0, "acme  acme-engines 2.1\n  engines     acme\n")
 
 
 def test_a_plugin_that_prints_does_not_spoil_the_json(site):
@@ -318,6 +320,45 @@ def test_what_may_be_missing_is_told_before_a_run_and_stands_in_its_results(site
     assert build_ladder([view]).notes[:2] == sentences
     for sentence in sentences:
         assert sentence.replace("[", "\\[") in (folder / "reports" / "table.md").read_text()
+
+
+AMENDS = """
+from dataclasses import replace
+from ixbench.api.hooks import hookimpl
+
+@hookimpl
+def ixbench_amend_launch(plan, {argument}):
+    return replace(plan, notes={notes})
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "notes", "listed", "told"),
+    [
+        ("deployment", "'bound'", 0, "notes is of type str; allowed: a tuple of texts, also of a single one: (it,)"),
+        (
+            "deploymnet",
+            "()",
+            1,
+            (
+                "takes the unknown argument 'deploymnet'; allowed: ixbench_amend_launch(plan, deployment); did you mean 'deployment'?; "
+                "without its change a launch would not be the one that was asked for: mend the plugin, uninstall it, or leave it out by "
+                "IXBENCH_PLUGINS"
+            ),
+        ),
+    ],
+    ids=["result", "signature"],
+)
+def test_an_amendment_that_cannot_be_had_starts_nothing_and_names_its_author(site, argument, notes, listed, told):
+    campaign, results = site.folder / "tiny.toml", site.folder / "results"
+    campaign.write_text(TINY)
+    site.install("lab", "0.3", {"numa": AMENDS.format(argument=argument, notes=notes)})
+    assert site.ixbench("plugins").returncode == listed
+    for words in (("check",), ("plan",), ("run", "--simulate", "--results", str(results))):
+        done = site.ixbench(words[0], str(campaign), *words[1:])
+        assert (done.returncode, done.stdout) == (1, ""), done.stderr
+        assert done.stderr == f"ixbench: plugin numa (lab 0.3): ixbench_amend_launch: {told}\n"
+    assert not results.exists()
 
 
 def test_points_that_are_imported_keep_what_may_be_missing_too(site):

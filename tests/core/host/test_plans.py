@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,6 +49,17 @@ def test_sound_plans(plan):
         ),
         (plan_of(files={"conf.json": {"a": SECRET}}), "files is, or holds, what is no text; allowed: a table of texts"),
         (plan_of(headers=[SECRET]), "headers is, or holds, what is no text; allowed: a table of texts"),
+        (plan_of(gpus=0), "process 'server': gpus is of type int; allowed: a tuple of whole numbers, also of a single one: (it,)"),
+        (plan_of(readiness=SECRET), "process 'server': readiness is of type str; allowed: Readiness"),
+        (replace(plan_of(), notes=SECRET), "notes is of type str; allowed: a tuple of texts, also of a single one: (it,)"),
+        (replace(plan_of(), reads=("a", None)), "reads[1] is None; allowed: texts"),
+        (replace(plan_of(), prepare=(SECRET,)), "prepare[0] is of type str; allowed: PrepareStep"),
+        (replace(plan_of(), runtime=None), "runtime is None; allowed: a text"),
+        (replace(plan_of(), image=[SECRET]), "image is of type list; allowed: a text or None"),
+        (replace(plan_of(), ready_limit_s=SECRET), "ready_limit_s is of type str; allowed: seconds, a number"),
+        (replace(plan_of(), stall_limit_s=SECRET), "stall_limit_s is of type str; allowed: seconds, a number or None"),
+        (replace(plan_of(), api=SECRET), "api is not one of those that there are; allowed: chat, completions"),
+        (replace(plan_of(), identity=SECRET), "identity is of type str; allowed: Identity"),
     ],
 )
 def test_what_is_wrong_is_told_without_its_value(plan, fault):
