@@ -34,11 +34,11 @@ class AreaDifference:
     a_area: float
     """Integral of A's rate over these speeds, in tok/s/GPU x tok/s/user."""
     b_area: float
-    """The same of B."""
+    """Integral of B's rate over them, in the same unit."""
     a_mean_tok_s_gpu: float
     """A's area over the speeds covered: its mean rate in tok/s/GPU."""
     b_mean_tok_s_gpu: float
-    """The same of B."""
+    """B's area over the speeds covered: its mean rate in tok/s/GPU."""
     difference: RateDifference
     """By how much B's area differs from A's."""
 

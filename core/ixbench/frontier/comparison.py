@@ -28,7 +28,7 @@ class RungSide:
     low_tok_s_gpu: float | None
     """Of a single run: the lowest rate in tok/s/GPU that what varied within it allows; None = not known."""
     high_tok_s_gpu: float | None
-    """Of a single run: the highest such rate; None = not known."""
+    """Of a single run: the highest rate in tok/s/GPU that what varied within it allows; None = not known."""
     usd_per_mtok: float | None
     """USD per million tokens of all kinds, at the first tier of the side's price book; None too where the two sides have different
     prices."""

@@ -23,7 +23,7 @@ class RateDifference:
     low_share: float | None = None
     """Lower end of its 95 % interval, as a share of A's rate; None = not known."""
     high_share: float | None = None
-    """Upper end of its 95 % interval; None = not known."""
+    """Upper end of its 95 % interval, as a share of A's rate; None = not known."""
     basis: Basis | None = None
     """What the interval rests on: repeats or replicas of both sides, or what varied within the single run of each; None: nothing is known
     of the spread."""

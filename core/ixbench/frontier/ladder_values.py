@@ -41,11 +41,11 @@ class RungPoint:
     rate: float | None
     """Sessions a second; None in a closed loop."""
     tok_s_user: float
-    """Its speed for a user: 1 / the axis's percentile of TPOT."""
+    """Its speed in tok/s/user: 1 / the axis's percentile of TPOT."""
     tok_s_gpu: float
     """Its rate: all tokens, input and output, per second and GPU."""
     repeat: int = 1
-    """Which measurement of its operating point it is."""
+    """Which measurement of its operating point it is, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +63,10 @@ class RungRepeats:
     tok_s_gpu: tuple[float | None, ...]
     """Rate of each at the rung, in order: all tokens per second and GPU; None where it does not reach the rung."""
     half_width_tok_s_gpu: float | None
-    """Half of the mean's 95 % interval, t x s / sqrt(runs); None with one run, or where there is no mean."""
+    """Half of the mean's 95 % interval in tok/s/GPU, t x s / sqrt(runs); None with one run, or where there is no mean."""
     neighbours_half_width_tok_s_gpu: float | None = None
-    """The larger half width of the two operating points that a read between two rests on; its own interval is at least as wide."""
+    """The larger half width in tok/s/GPU of the two operating points that a read between two rests on; its own interval is at least as
+    wide."""
 
     @property
     def uncertainty_tok_s_gpu(self) -> float | None:
@@ -93,9 +94,11 @@ class RungRunnerUp:
     repeats: RungRepeats
     """What each of its repeats says."""
     difference: float | None
-    """Winner less runner-up in what the policy compares: tok/s/GPU, or USD per million tokens under `min_cost`."""
+    """Winner less runner-up in what the policy compares: tok/s/GPU, or USD per million tokens under `min_cost`; None where one of the two
+    has a single run."""
     margin: float | None
-    """A difference of at most this is explained by the spread of the repeats (Welch's test, 95 %)."""
+    """A difference of at most this, in the same unit, is explained by the spread of the repeats (Welch's test, 95 %); None where one of the
+    two has a single run."""
     distinguishable: bool | None
     """Whether the difference is larger; None where one of the two has a single run, which tells nothing of its spread."""
 
@@ -105,7 +108,7 @@ class LadderRung:
     """One row of the ladder."""
 
     target: float
-    """Speed in tok/s/user."""
+    """The rung: a speed in tok/s/user."""
     status: SelectStatus
     """exact, interpolated and meets_slo come with values; below_range, unreachable and no_curve with None."""
     tok_s_gpu: float | None = None
@@ -123,11 +126,12 @@ class LadderRung:
     settings: tuple[Mapping[str, Scalar], ...] = ()
     """Their matrix settings, in the same order."""
     fastest_tok_s_user: float | None = None
-    """Speed of the fastest usable point in scope: the nearest miss of an unreachable rung."""
+    """Speed in tok/s/user of the fastest usable point in scope: the nearest miss of an unreachable rung."""
     slowest_tok_s_user: float | None = None
-    """Speed of the slowest point on a frontier: the nearest miss of a rung below the range. Dominated points may be slower."""
+    """Speed in tok/s/user of the slowest point on a frontier: the nearest miss of a rung below the range. Dominated points may be
+    slower."""
     at_tok_s_user: float | None = None
-    """The speed that the value belongs to; above the target where a measured point stands in for it."""
+    """The speed in tok/s/user that the value belongs to; above the target where a measured point stands in for it."""
     curve: str | None = None
     """Key of the winning curve."""
     evidence: tuple[RungPoint, ...] = ()
@@ -155,9 +159,9 @@ class Peak:
     """The highest rate of all, whatever its speed."""
 
     tok_s_gpu: float
-    """All tokens per second and GPU."""
+    """The rate: all tokens per second and GPU."""
     tok_s_user: float
-    """The speed there: 1 / the axis's percentile of TPOT."""
+    """The speed there in tok/s/user: 1 / the axis's percentile of TPOT."""
     point: str
     """Id of the point."""
     engine: str
@@ -179,17 +183,17 @@ class LeftOut:
     """Points that do not stand on the ladder's frontiers, by reason."""
 
     invalid: int = 0
-    """By verdict."""
+    """Number of points that are invalid by their verdict."""
     failed: int = 0
-    """No numbers at all."""
+    """Number of points that failed: no numbers at all."""
     missing: int = 0
-    """Planned and not finished."""
+    """Number of points that were planned and are not finished."""
     superseded: int = 0
-    """A newer run measured the same curve."""
+    """Number of points whose curve a newer run measured again."""
     without_speed: int = 0
-    """Too few answers for the percentile of the axis."""
+    """Number of points with too few answers for the percentile of the axis."""
     without_rate: int = 0
-    """The number of GPUs is not known, so there is no rate per GPU."""
+    """Number of points without a rate per GPU, since their number of GPUs is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +215,7 @@ class LadderFacts:
     scope: str | tuple[str, ...]
     """Engines whose curves compete: "all", "community" or names of adapters."""
     excluded: int
-    """Curves that the scope removed."""
+    """Number of curves that the scope removed."""
     left_out: LeftOut
     """How many points do not stand on its frontiers, by reason."""
     tier: str | None

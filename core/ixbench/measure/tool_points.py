@@ -65,7 +65,7 @@ class ToolPoint:
     throughput_unit: str
     """Its unit and what it counts: "tok/s, output", "tok/s, input and output" or the latter for each GPU."""
     speed: float | None
-    """Tokens a second and user, where the tool has such a number."""
+    """Tokens a second and user; None where the tool has no such number."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Quantity -> why it differs from ours; what is equal is not in it."""
 

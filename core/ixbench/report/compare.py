@@ -43,13 +43,13 @@ class ComparedSide:
     engines: tuple[str, ...]
     """Names of the engines' adapters."""
     configs: int
-    """Operating points that count, repeats not counted."""
+    """Number of operating points that count, repeats not counted."""
     repeats: int
     """How often each of them was to be measured."""
     replicas: int | None
     """Of simulated points: the fewest replicas that one is the mean of; null where none is."""
     not_counted: int
-    """Points that are invalid, failed or not finished."""
+    """Number of points that are invalid, failed or not finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

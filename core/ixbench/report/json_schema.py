@@ -80,12 +80,12 @@ def _described(made: dict[str, Any], kind: type) -> dict[str, Any]:
 
 
 def _written(schema: Any) -> Any:  # noqa: ANN401 - a schema has any shape
-    """Return a schema without defaults, since what is written is complete, and with JSON's word for None in what it says."""
+    """Return a schema without defaults, since what is written is complete, and with what it says on one line, with JSON's word for None."""
     if isinstance(schema, list):
         return [_written(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {key: _written(item) for key, item in schema.items() if key != "default"}
     if isinstance(said := kept.get("description"), str):
-        kept["description"] = re.sub(r"\bNone\b", "null", said)
+        kept["description"] = re.sub(r"\bNone\b", "null", " ".join(said.split()))
     return kept | {"properties": {name: _written(form) for name, form in schema["properties"].items()}} if "properties" in schema else kept

@@ -26,7 +26,7 @@ Status = Literal["valid", "valid_with_warnings", "invalid", "failed"]
 RATES_BETWEEN = ("total", "output")
 """Kinds of tok/s/GPU that have an interval."""
 _ENDS = ("low", "high")
-_DEFINITIONS = {metric.name: metric.definition for metric in METRICS}
+_DEFINITIONS = {metric.name: f"{metric.definition} Unit: {metric.unit}." for metric in METRICS}
 _COUNTS: tuple[tuple[str, Callable[[Accounting], int], str], ...] = (
     ("requests", lambda counts: counts.requests, "Requests of the measured phase: ok + failed + cancelled."),
     ("ok", lambda counts: counts.ok, "Requests that succeeded."),
@@ -45,7 +45,7 @@ class Column:
     form: Any
     """Type of its values, as in an annotation."""
     meaning: str
-    """One or two sentences; empty where the name says it."""
+    """One or two sentences."""
     value: Value
 
     @property
@@ -75,10 +75,10 @@ def _accuracy_share(row: PointRow) -> float | None:
 
 
 def _words() -> Iterator[Column]:
-    def of(name: str, form: Any, value: Callable[[PointRow], Cell], meaning: str = "") -> Column:  # noqa: ANN401 - a type
+    def of(name: str, form: Any, value: Callable[[PointRow], Cell], meaning: str) -> Column:  # noqa: ANN401 - a type
         return Column(name=name, form=form, meaning=meaning, value=lambda row, _: value(row))
 
-    def identity(name: str, form: Any, meaning: str = "", field: str = "") -> Column:  # noqa: ANN401 - a type
+    def identity(name: str, form: Any, meaning: str, field: str = "") -> Column:  # noqa: ANN401 - a type
         return of(name, form, lambda row: getattr(row.point.identity, field or name), meaning)
 
     yield of("run", str, lambda row: row.run.id, "Id of the run: the name of its folder or file.")
@@ -87,13 +87,13 @@ def _words() -> Iterator[Column]:
     yield of("origin", Origin, lambda row: row.point.origin, "Whether ixbench ran it, or it was imported from another tool's file.")
     yield of("verdict", Status, _status, "Whether its numbers may be used; failed = it has none.")
     yield of("codes", str, _codes, "Codes of the reasons for the verdict, with spaces between; empty for a valid point.")
-    yield identity("model", str)
+    yield identity("model", str, "Name of the model.")
     yield identity("precision", str | None, "Precision of the weights.")
     yield identity("hardware", str | None, "SKU of the GPUs.")
     yield identity("gpus", int | None, "GPUs that the rates per GPU are divided by.")
-    yield identity("engine", str)
-    yield identity("engine_version", str | None)
-    yield identity("workload", str)
+    yield identity("engine", str, "Name of the engine's adapter.")
+    yield identity("engine_version", str | None, "Version of the engine, as it or its image says.")
+    yield identity("workload", str, "Name of the workload.")
     yield identity("kv_offload", str, "Where KV blocks go that the GPUs have no room for; off = nowhere, unknown = nobody told.")
     yield identity("spec_method", str | None, "Method of speculative decoding; null = none, unknown = nobody told.")
     yield identity("tensor_parallel", int | None, "GPUs that share a layer.")
@@ -108,13 +108,16 @@ def _words() -> Iterator[Column]:
 
 def _speeds() -> Iterator[Column]:
     yield Column(
-        name="axis_tok_s_user", form=float | None, meaning="Speed for a user on that axis.", value=lambda row, axis: row.speed(axis)
+        name="axis_tok_s_user",
+        form=float | None,
+        meaning="Speed for a user on that axis, in tok/s/user.",
+        value=lambda row, axis: row.speed(axis),
     )
     for place, end in enumerate(_ENDS):
         yield Column(
             name=f"axis_{end}_tok_s_user",
             form=float | None,
-            meaning=f"{end.capitalize()} end of its 95 % interval.",
+            meaning=f"{end.capitalize()} end of its 95 % interval, in tok/s/user.",
             value=_end(lambda row, axis: row.speed_between(axis), place),
         )
 
@@ -169,13 +172,13 @@ def _counts() -> Iterator[Column]:
     yield of(
         "client_floor_s",
         float | None,
-        "TTFT of a loopback server that answers at once, through the same client.",
+        "TTFT of a loopback server that answers at once, through the same client, in seconds.",
         lambda row: row.point.client.floor_s if row.point.client else None,
     )
     yield of(
         "client_lag_s",
         float | None,
-        "p99 of the largest event-loop delay of the client.",
+        "p99 of the largest event-loop delay of the client, in seconds.",
         lambda row: row.point.client.lag_s if row.point.client else None,
     )
 
@@ -216,7 +219,7 @@ COLUMNS = (*_words(), *_speeds(), *_latencies(), *_rates(), *_energy(), *_counts
 TableRow: Any = make_dataclass(
     "TableRow",
     [
-        *((column.name, Annotated[column.form, Field(description=column.meaning or None)]) for column in COLUMNS),
+        *((column.name, Annotated[column.form, Field(description=column.meaning)]) for column in COLUMNS),
         ("reasons", Annotated[tuple[str, ...], Field(description="Why it is not plainly valid, one sentence each.")]),
         ("metrics", Annotated[Metrics, Field(description="All metrics as point.json has them; docs/metrics.md tells what they mean.")]),
     ],
@@ -229,7 +232,7 @@ TableContent: Any = make_dataclass(
     "TableContent",
     [
         ("axis", Annotated[str, Field(description="Percentile of TPOT whose reciprocal is the speed.")]),
-        ("points", tuple[TableRow, ...]),
+        ("points", Annotated[tuple[TableRow, ...], Field(description="All points, in the order of the runs.")]),
         ("missing", Annotated[dict[str, tuple[str, ...]], Field(description="Points that were planned and are not finished, by run.")]),
     ],
     namespace={"__doc__": "What table.json holds."},

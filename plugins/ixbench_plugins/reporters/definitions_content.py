@@ -16,6 +16,7 @@ class DefinitionsPoint:
     point: str
     """Its id, of several runs with the run's before it."""
     evidence: Evidence
+    """Whether a server was measured or simulated."""
     records: bool
     """Whether records are kept; without them nothing can be read another way."""
     tools: tuple[ToolPoint, ...]
@@ -27,5 +28,6 @@ class DefinitionsContent:
     """What definitions.json holds."""
 
     points: tuple[DefinitionsPoint, ...]
+    """All points, in the order of the runs."""
     rules: Mapping[str, Mapping[str, str]]
-    """How each tool defines each quantity, in words."""
+    """How each tool defines each quantity, in words, by tool and quantity."""

@@ -52,7 +52,7 @@ def parquet_bytes(rows: Sequence[PointRow], runs: Sequence[RunView], axis: str) 
 def _columns(further: Sequence[tuple[str, str | None]], runs: Sequence[RunView]) -> Iterator[tuple[str, type, dict[str, str]]]:
     """Yield name, type and what is kept beside a column: what it means, or its unit."""
     for column in COLUMNS:
-        yield column.name, column.kind, {"description": column.meaning} if column.meaning else {}
+        yield column.name, column.kind, {"description": column.meaning}
     units = further_units(runs)
     for name, part in further:
         yield column_name(name, part), float, {"unit": units[name]} if name in units else {}

@@ -17,16 +17,23 @@ class Surveyed:
     """One kind of work. Measured, imported and simulated numbers never share one."""
 
     work: str
+    """Name of the workload, with its lengths and what else tells it from others."""
     style: Style
+    """Whether its numbers were measured, imported from another tool's file or simulated."""
     rung: float
     """Target speed in tok/s/user."""
     axis: str
-    """Percentile of TPOT behind it."""
+    """Percentile of TPOT behind it: a speed is 1 / that percentile of the time per output token."""
     interpolation: Interpolation
+    """How a rung between two points is read."""
     range: str
+    """Whether a rung slower than the slowest point of a frontier is left open ("in_range") or met by that point ("min_slo")."""
     policy: str
+    """Which curve answers for the rung."""
     scope: str | tuple[str, ...]
+    """Engines whose curves compete: "all", "community" or names of adapters."""
     notes: tuple[str, ...]
+    """What the reader must know of its runs and points, one sentence each."""
 
 
 def read_as(settings: ReportSettings) -> dict[str, Any]:

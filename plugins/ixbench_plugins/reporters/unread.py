@@ -16,7 +16,9 @@ class Unread:
     """A folder or file that could not be read."""
 
     name: str
+    """Name of the folder or file."""
     reason: str
+    """Why it could not be read."""
 
 
 def unread_of(runs: Sequence[RunView]) -> tuple[Unread, ...]:

@@ -17,6 +17,7 @@ class SectionContent:
     """One model on one SKU."""
 
     heading: str
+    """The model and the SKU in print."""
     marks: tuple[str, ...]
     """SIMULATED, IMPORTED: what numbers here are beside measured."""
     warnings: tuple[str, ...]
@@ -36,8 +37,11 @@ class PageContent:
     """What page.json holds."""
 
     title: str
+    """Title of the page."""
     marks: tuple[str, ...]
+    """SIMULATED, IMPORTED: what numbers of the page are beside measured."""
     sections: tuple[SectionContent, ...]
+    """One for each model on each SKU."""
     unfinished: tuple[str, ...]
     """Planned points that are not there yet, a sentence for each run."""
     made_with: str

@@ -41,7 +41,9 @@ class AnsweredQuestion:
     """A question with its answer."""
 
     question: str
+    """What is asked."""
     answer: str
+    """What the numbers say to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
