@@ -29,7 +29,7 @@ from ixbench.run.interrupt import interruptible, signals_raise
 from ixbench.run.loop import RunLoop
 from ixbench.run.measured import TRACES
 from ixbench.run.preflight import check_profiled, check_reads, check_runnable, pending_launches, simulated_points
-from ixbench.run.startable import check_commands, check_scripts_of
+from ixbench.run.startable import check_commands, check_keys, check_scripts_of
 from ixbench.run.state import PointState, RunState
 from ixbench.run.view import make_view
 from ixbench.store.folder import RunFolder, find_newest, iso_utc
@@ -135,6 +135,7 @@ def _check(campaign: Campaign, plan: Plan, points: Sequence[Point], host: Host, 
     check_runnable(plan, points, host, where=campaign.where)
     measured = [point for point in points if point.id not in simulated]
     check_reads(plan, measured, where=campaign.where)
+    check_keys(plan, measured, where=campaign.where)
     check_scripts_of(plan, measured, where=campaign.where)
     check_commands(plan, measured, host, where=campaign.where)
     check_gpus(plan, measured, host, os.environ, where=campaign.where)

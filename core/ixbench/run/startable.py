@@ -1,4 +1,4 @@
-"""What a launch needs of this machine before it can start: its commands and its prepare scripts, looked at while nothing runs yet."""
+"""What a launch needs of this machine before it can start: commands, prepare scripts and API keys, looked at while nothing runs yet."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ixbench.launch.errors import EngineError
 from ixbench.launch.process import fill
 from ixbench.launch.scripts import script_failure
 from ixbench.model.errors import Fault, InputError
@@ -33,6 +34,26 @@ def check_scripts_of(plan: Plan, points: Sequence[Point], *, where: str) -> None
             if failure is not None:
                 at = f"{where}: deployment {point.deployment.name}: prepare"
                 faults[step.script] = Fault(where=at, problem=failure.cause.removesuffix("."), advice=failure.fix.removesuffix("."))
+    if faults:
+        raise InputError(faults.values())
+
+
+def check_keys(plan: Plan, points: Sequence[Point], *, where: str) -> None:
+    """Refuse launches whose API key is not in its variable, or can be in no header: a server may come last, hours from now.
+
+    :param points: what is to be measured; simulated points ask no server.
+    :raises InputError: with a fault for each deployment.
+    """
+    from ixbench.launch.control import request_headers  # it imports the HTTP client, which `check` does without
+
+    faults: dict[str, Fault] = {}
+    launches = {launch.id: launch.plan for launch in plan.launches}
+    for point in points:
+        at = f"{where}: deployment {point.deployment.name}: api_key_env"
+        try:
+            request_headers(launches[point.launch])
+        except EngineError as error:
+            faults[at] = Fault(where=at, problem=error.failure.cause.removesuffix("."), advice=error.failure.fix.removesuffix("."))
     if faults:
         raise InputError(faults.values())
 

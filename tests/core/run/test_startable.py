@@ -12,7 +12,7 @@ from ixbench.host.load import load_host
 from ixbench.model.errors import InputError
 from ixbench.plan.expand import make_plan
 from ixbench.run.preflight import check_files
-from ixbench.run.startable import check_commands, check_scripts_of
+from ixbench.run.startable import check_commands, check_keys, check_scripts_of
 
 
 def planned(house, **settings):
@@ -38,6 +38,19 @@ def tool(tmp_path, monkeypatch):
     path.chmod(0o755)
     monkeypatch.setenv("PATH", str(path.parent))
     return path
+
+
+def test_an_api_key_is_looked_for_in_its_variable(house, monkeypatch):
+    plan = planned(house, name="ours", url="http://127.0.0.1:1", api_key_env="THE_KEY")
+    monkeypatch.setenv("THE_KEY", "abc")
+    assert told(check_keys, plan, plan.points) == []
+    for value, problem in (("", "is not set; Set THE_KEY, or leave out"), ("a\r", "holds characters that no header may have")):
+        monkeypatch.setenv("THE_KEY", value)
+        (fault,) = told(check_keys, plan, plan.points)
+        assert fault.startswith("t.toml: deployment ours: api_key_env: The variable THE_KEY")
+        assert problem in fault
+    monkeypatch.delenv("THE_KEY")
+    assert told(check_keys, plan, ()) == []
 
 
 def test_a_command_is_looked_for_on_path(house, tool):
