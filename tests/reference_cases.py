@@ -41,9 +41,9 @@ from ixbench.model.point import Load
 from ixbench.model.precision import precision_of
 from ixbench.model.record import Chunks, RequestRecord
 from ixbench_plugins.hardware import HARDWARE
-from ixbench_plugins.importers.detect import schema_of
-from ixbench_plugins.importers.names import engine_of, sku_of
-from ixbench_plugins.importers.units import seconds_of, speeds_of
+from ixbench_plugins.importers.detect import schema_name
+from ixbench_plugins.importers.names import engine_of, sku_of_runner
+from ixbench_plugins.importers.units import latencies_in_seconds, speeds_of
 from ixbench_plugins.metrics import METRICS
 
 Case = dict[str, Any]
@@ -391,13 +391,13 @@ def kind_run(given: dict[str, Any]) -> Answer:
 
 def kind_units(given: dict[str, Any]) -> Answer:
     raw = {key: value for key, value in given["raw"].items() if isinstance(value, int | float) and not isinstance(value, bool)}
-    seconds = seconds_of(raw, raw.get("duration"))
+    seconds = latencies_in_seconds(raw, raw.get("duration"))
     speeds = speeds_of(seconds)
     return {"seconds": seconds, "intvty": speeds, "intvty_keys": sorted(speeds)}
 
 
 def kind_hardware(given: dict[str, Any]) -> Answer:
-    return {"sku": sku_of(given["hw"], {sku.sku for sku in HARDWARE[0].skus()})}
+    return {"sku": sku_of_runner(given["hw"], {sku.sku for sku in HARDWARE[0].skus()})}
 
 
 def kind_engine(given: dict[str, Any]) -> Answer:
@@ -410,7 +410,7 @@ def kind_precision(given: dict[str, Any]) -> Answer:
 
 
 def kind_schema(given: dict[str, Any]) -> Answer:
-    return {"schema": schema_of(given["document"])}
+    return {"schema": schema_name(given["document"])}
 
 
 KINDS: dict[str, Kind] = {

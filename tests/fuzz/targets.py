@@ -51,7 +51,7 @@ from ixbench.store.names import is_plain_name
 from ixbench.testing.folders import write_sample_run
 from ixbench.testing.runs import sample_accuracy
 from ixbench_plugins.agentx.faults import FaultList, TooManyFaultsError
-from ixbench_plugins.agentx.stats import statistics
+from ixbench_plugins.agentx.stats import tree_figures
 from ixbench_plugins.agentx.tree import make_tree
 from ixbench_plugins.agentx.weka import read_trace
 from ixbench_plugins.collectors.amd_exporter import page_samples
@@ -148,7 +148,7 @@ def weka(data: bytes) -> None:
         trace = read_trace(data, faults)
         if trace is not None:
             assert not faults.count
-            statistics(make_tree(trace))
+            tree_figures(make_tree(trace))
 
 
 def mooncake(data: bytes) -> None:

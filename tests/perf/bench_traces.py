@@ -34,12 +34,12 @@ def peak_bytes() -> int:
 def read(path: str, how: str) -> int:
     """Read traces in one way, and return how many there are."""
     from ixbench_plugins.agentx.sources import iter_traces, read_corpus
-    from ixbench_plugins.agentx.stats import statistics
+    from ixbench_plugins.agentx.stats import tree_figures
     from ixbench_plugins.agentx.tree import make_tree
 
     if how == KEPT:
         return len(read_corpus(path).traces)
-    return sum(statistics(make_tree(trace)).requests > 0 if how == TREES else 1 for trace in iter_traces(path))
+    return sum(tree_figures(make_tree(trace)).requests > 0 if how == TREES else 1 for trace in iter_traces(path))
 
 
 def measure(path: str, how: str) -> None:

@@ -44,7 +44,7 @@ class Document:
         return "--set" if path in self.overridden else self.where
 
 
-def read_document(path: Path | str) -> Document:
+def read_toml(path: Path | str) -> Document:
     """Read a TOML file.
 
     :raises InputError: if there is no such file, or it can't be read, or it is no TOML.

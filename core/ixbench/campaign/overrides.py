@@ -98,7 +98,7 @@ def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
     return replace(document, table=table, overridden=overridden)
 
 
-def attach(document: Document, url: str) -> Document:
+def attach_deployments(document: Document, url: str) -> Document:
     """Return the document with the URL of a running server on every deployment.
 
     :raises InputError: if it is no text.

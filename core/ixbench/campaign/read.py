@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from ixbench.campaign.accuracy import gate_words, read_gate
 from ixbench.campaign.campaign import Campaign, RunSettings, slug
 from ixbench.campaign.canonical import canonical, table_hash
-from ixbench.campaign.document import Document, read_document
+from ixbench.campaign.document import Document, read_toml
 from ixbench.campaign.entries import read_entries
 from ixbench.campaign.files import resolve_files
-from ixbench.campaign.overrides import apply_overrides, attach
+from ixbench.campaign.overrides import apply_overrides, attach_deployments
 from ixbench.campaign.schema import (
     CampaignTable,
     GoodputTable,
@@ -62,8 +62,8 @@ def read_campaign(path: Path | str, host: Host, *, overrides: Sequence[str] = ()
     :param url: a running server to use for every deployment.
     :raises InputError: with every fault of the file and the overrides.
     """
-    document = apply_overrides(read_document(path), overrides)
-    return campaign_from_document(document if url is None else attach(document, url), host)
+    document = apply_overrides(read_toml(path), overrides)
+    return campaign_from_document(document if url is None else attach_deployments(document, url), host)
 
 
 def campaign_from_document(document: Document, host: Host) -> Campaign:

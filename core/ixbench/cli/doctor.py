@@ -87,12 +87,12 @@ def _run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from ixbench.host.load import load_host
-    from ixbench.launch.leftover import clean, leftovers
+    from ixbench.launch.leftover import clean_up, leftovers
     from ixbench.model.printable import printable_lines
     from ixbench.run.doctor import Machine, ask_command, examine, is_fit
 
     host = load_host()
-    cleaned = [(item, clean(item)) for item in leftovers() if not item.kept] if arguments.clean else None
+    cleaned = [(item, clean_up(item)) for item in leftovers() if not item.kept] if arguments.clean else None
     left = leftovers()
     machine = Machine(books=host.hardware(), leftovers=left, environ=os.environ, results=Path(RESULTS), ask=ask_command)
     checks = examine(machine)

@@ -33,17 +33,17 @@ def trace_call(hook: str, source: PluginSource, arguments: Mapping[str, object],
     """
     if os.environ.get(TRACE_VARIABLE, "0") == "0":
         return
-    given = ", ".join(f"{name}={shown(value)}" for name, value in arguments.items())
+    given = ", ".join(f"{name}={class_and_name(value)}" for name, value in arguments.items())
     if isinstance(outcome, BaseException):
         told = f"raised {describe(outcome)}"
     elif isinstance(outcome, list):
-        told = ", ".join(map(shown, outcome)) or "nothing"
+        told = ", ".join(map(class_and_name, outcome)) or "nothing"
     else:
-        told = "nothing" if outcome is None else shown(outcome)
+        told = "nothing" if outcome is None else class_and_name(outcome)
     sys.stderr.write(f"{NAME}: {hook}({given}): {source}: {printable(redact_text(told))}\n")
 
 
-def shown(value: object) -> str:
+def class_and_name(value: object) -> str:
     """Return a value's class, with the name that it goes by: `VllmAdapter 'vllm'`."""
     kind = type(value).__qualname__
     for attribute in _NAMES:

@@ -120,7 +120,7 @@ def leftovers(*, search: bool = True) -> tuple[Leftover, ...]:
     return tuple(found)
 
 
-def clean(leftover: Leftover) -> CleanReport:
+def clean_up(leftover: Leftover) -> CleanReport:
     """End a leftover: TERM, at most 10 s, the commands of its containers, KILL; then its temporary folder and its entry go.
 
     One that has ended by now is left as it is. One that was kept on purpose is ended like any other: look at `kept` before.

@@ -40,7 +40,7 @@ class JudgedAnswer:
 
 def is_right(match: Match, expected: str, got: str) -> bool:
     """Say whether an answer is right; what was thought aloud before it does not count."""
-    said = spoken(got)
+    said = without_thinking(got)
     if match == "exact":
         return said == expected.strip()
     if match == "contains":
@@ -49,7 +49,7 @@ def is_right(match: Match, expected: str, got: str) -> bool:
     return wanted is not None and wanted == found
 
 
-def spoken(text: str) -> str:
+def without_thinking(text: str) -> str:
     """Return an answer without the thinking that a server without a parser for it leaves in: what stands before the last `</think>`."""
     _, mark, after = text.rpartition(_THOUGHT)
     if not mark and text.lstrip().startswith(_THINKS):

@@ -15,7 +15,7 @@ from ixbench.plan.accuracy import gate_findings
 from ixbench.plan.ids import launch_id, point_id, repeat_id
 from ixbench.plan.launching import find, launch_plan
 from ixbench.plan.show import launch_plan_json
-from ixbench.plan.totals import gpus_of, seconds_of
+from ixbench.plan.totals import gpus_of, load_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -119,7 +119,7 @@ def _assemble(campaign: Campaign, host: Host, planned: list[tuple[Case, LaunchPl
         points=tuple(points.values()),
         launches=tuple(launches.values()),
         gpus=gpus_of(points.values()),
-        seconds=seconds_of(points.values()),
+        seconds=load_seconds(points.values()),
     )
 
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from ixbench.model.errors import Fault, InputError
-from ixbench.plan.totals import gpus_of, seconds_of
+from ixbench.plan.totals import gpus_of, load_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,5 +52,5 @@ def select_points(plan: Plan, patterns: Sequence[str]) -> Plan:
         points=points,
         launches=tuple(launch for launch in kept if launch.points),
         gpus=gpus_of(points),
-        seconds=seconds_of(points),
+        seconds=load_seconds(points),
     )

@@ -15,7 +15,7 @@ def gpus_of(points: Iterable[Point]) -> int | None:
     return max((point.deployment.hardware.gpus for point in points if point.deployment.hardware.gpus is not None), default=None)
 
 
-def seconds_of(points: Iterable[Point]) -> float | None:
+def load_seconds(points: Iterable[Point]) -> float | None:
     """Return the estimated seconds of load; None as soon as one point's are unknown."""
     total = 0.0
     for point in points:

@@ -108,9 +108,9 @@ def view_of(points: Sequence[PointResult], host: Host, *, run_id: str, title: st
     return RunView(
         id=run_id,
         title=printable(title),
-        started=newest_date(points),
+        started=newest_start(points),
         evidence=evidence_of(points),
-        report=settings_of(points),
+        report=import_settings(points),
         points=tuple(points),
         planned=tuple(point.id for point in points),
         quotes=quotes_of(points, host),
@@ -148,13 +148,13 @@ def evidence_of(points: Sequence[PointResult]) -> Evidence:
     return "simulated" if any(point.evidence == "simulated" for point in points) else "measured"
 
 
-def newest_date(points: Sequence[PointResult]) -> str:
+def newest_start(points: Sequence[PointResult]) -> str:
     """Return the start, or else the date, of the newest run among imported points; empty where none of them tells."""
     sources = [source for point in points if (source := import_source(point)) is not None]
     return max((source.started or source.date for source in sources), default="")
 
 
-def settings_of(points: Sequence[PointResult]) -> ReportSettings:
+def import_settings(points: Sequence[PointResult]) -> ReportSettings:
     """Return how imported points are read: the defaults, on the axis of their kind of workload."""
     agentic = bool(points) and all(point.identity.agentic for point in points)
     return ReportSettings(axis=AGENTIC_AXIS) if agentic else ReportSettings()

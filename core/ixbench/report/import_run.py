@@ -17,11 +17,11 @@ from ixbench.plan.select import matching
 from ixbench.report.foreign import (
     UnknownFormatError,
     import_report,
+    import_settings,
     importer_names,
-    newest_date,
+    newest_start,
     quotes_of,
     read_foreign,
-    settings_of,
     sku_of,
 )
 from ixbench.report.foreign_folder import files_in
@@ -112,10 +112,10 @@ def write_import(imported: Imported, out: Path, host: Host, *, title: str, start
     points = imported.points
     header = RunHeader(
         title=title,
-        started=newest_date(points) or started,
+        started=newest_start(points) or started,
         planned=tuple(point.id for point in points),
         campaign_hash="",
-        report=settings_of(points),
+        report=import_settings(points),
         quotes=tuple(quotes),
         sku=sku_of(points, host),
         plugins=tuple({"name": source.plugin, "distribution": source.distribution, "version": source.version} for source in host.sources()),

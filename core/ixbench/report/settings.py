@@ -54,7 +54,7 @@ class Overrides:
         return changed if "use" in self.report else replace(changed, use=settings.use)
 
 
-def apply_overrides(settings: ReportSettings, sets: Sequence[str], host: Host) -> ReportSettings:
+def apply_report_keys(settings: ReportSettings, sets: Sequence[str], host: Host) -> ReportSettings:
     """Return the settings as `--set KEY=VALUE` with keys of [report] changes them.
 
     :raises InputError: for every text that is no such thing or sets what is not allowed.

@@ -153,8 +153,8 @@ class ObjectText:
             return f"{name} is not a finite number"
         kind = kind_of(text)
         if kind in ("a number", "a boolean"):
-            return f"{shown(text)} is {'' if kind == 'a number' else 'a boolean, '}not a whole number"
-        return f"{shown(text)} where a whole number is required"
+            return f"{shown_json(text)} is {'' if kind == 'a number' else 'a boolean, '}not a whole number"
+        return f"{shown_json(text)} where a whole number is required"
 
 
 def kind_of(text: bytes) -> str:
@@ -167,7 +167,7 @@ def quoted(text: str) -> str:
     return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
 
 
-def shown(text: bytes) -> str:
+def shown_json(text: bytes) -> str:
     """Return a value as a message shows it: short, and a text as Python would write it."""
     first = text[:1]
     if first in (b"[", b"{"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ixbench_plugins.agentx.id_lists import MARK, IdLists
-from ixbench_plugins.agentx.json_object import ObjectText, kind_of, shown
+from ixbench_plugins.agentx.json_object import ObjectText, kind_of, shown_json
 
 if TYPE_CHECKING:
     from ixbench_plugins.agentx.faults import FaultList
@@ -81,7 +81,7 @@ class JsonText:
         """Return a value in a few words."""
         if self._marked and raw.startswith(b'"' + MARK):
             return self.not_finite(raw) or "a list"
-        return shown(raw)
+        return shown_json(raw)
 
     def not_finite(self, raw: bytes) -> str | None:
         """Return `NaN`, `Infinity` or `-Infinity` if the value was that; None otherwise."""

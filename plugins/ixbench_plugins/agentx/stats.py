@@ -47,7 +47,7 @@ class TraceStatistics:
         }
 
 
-def statistics(tree: Tree) -> TraceStatistics:
+def tree_figures(tree: Tree) -> TraceStatistics:
     """Return the figures of one tree."""
     requests = list(tree.requests())
     starts = [request.start_s for request in requests]

@@ -11,7 +11,7 @@ import numpy as np
 from ixbench_plugins.agentx.crossing import cross_stream_predecessors
 from ixbench_plugins.agentx.hidden import HiddenRules, split_agents
 from ixbench_plugins.agentx.trace import EPSILON_S, Branch, Stream, Tree
-from ixbench_plugins.agentx.workers import classify
+from ixbench_plugins.agentx.workers import name_workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +118,7 @@ def _worker_streams(
     agents: SplitAgents, rules: HiddenRules, block_size: int, *, name: str, scope: str, prefix: tuple[int, int], entry_index: int = 0
 ) -> list[Stream]:
     streams = []
-    for place, (worker, (kind, suffix, reduction)) in enumerate(zip(agents.workers, classify(agents, rules), strict=True), 1):
+    for place, (worker, (kind, suffix, reduction)) in enumerate(zip(agents.workers, name_workers(agents, rules), strict=True), 1):
         tool, system = prefix if _has_prefix(worker.requests, agents.detected, -(-sum(prefix) // block_size)) else (0, 0)
         streams.append(
             Stream(

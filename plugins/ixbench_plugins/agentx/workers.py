@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ixbench_plugins.agentx.trace import Request, StreamKind
 
 
-def classify(agents: SplitAgents, rules: HiddenRules) -> list[tuple[StreamKind, str, bool]]:
+def name_workers(agents: SplitAgents, rules: HiddenRules) -> list[tuple[StreamKind, str, bool]]:
     """Return kind, name (`aux:000`, `wg:000_001`, `fa:002`) and whether it is a reduction, for each worker."""
     groups = _groups(agents.workers, rules)
     found: list[tuple[StreamKind, str, bool]] = []

@@ -22,7 +22,7 @@ from ixbench_plugins.hardware import amd_smi
 from ixbench_plugins.hardware.amd import vram_used
 from ixbench_plugins.hardware.book import vendor_of
 from ixbench_plugins.hardware.kfd import KFD_ROOT, read_gpus
-from ixbench_plugins.hardware.tool_json import number, whole
+from ixbench_plugins.hardware.tool_json import quantity, whole_quantity
 from ixbench_plugins.hardware.tools import answer_in_time, ask_tool, find_tool
 
 if TYPE_CHECKING:
@@ -165,22 +165,22 @@ class AmdRows:
     def read(self, line: str, arrival: Arrival) -> list[Sample] | None:
         """Return the samples of a line: none for a GPU that does not matter, None for a line that is no row."""
         row = self._rows.row(line)
-        index, stamp_s = (None, None) if row is None else (whole(row.get("gpu")), number(row.get("timestamp")))
+        index, stamp_s = (None, None) if row is None else (whole_quantity(row.get("gpu")), quantity(row.get("timestamp")))
         if row is None or index is None:
             return None
         gpu = self.gpu(index)
         if gpu is None:
             return []
         ns = arrival.mono_ns if stamp_s is None else taken_ns(arrival, stamp_s, _STAMP_S)
-        values = {POWER: number(row.get("socket_power"))}
+        values = {POWER: quantity(row.get("socket_power"))}
         self._turns.tell(gpu, THROTTLED, _THROTTLE.get(row.get("throttle_status") or ""))
         if self._turns.full(gpu):
             values |= self._turns.told(gpu)
             used = self.vram[index]() if index in self.vram else None
             values |= {
-                CLOCK: number(row.get("gfx_0_clk")),
-                TEMPERATURE: number(row.get("hotspot")),
-                ACTIVITY: _share(number(row.get("gfx_activity"))),
+                CLOCK: quantity(row.get("gfx_0_clk")),
+                TEMPERATURE: quantity(row.get("hotspot")),
+                ACTIVITY: _share(quantity(row.get("gfx_activity"))),
                 VRAM: None if used is None else float(used),
             }
         return list(samples_of(SOURCE, gpu, ns, values))

@@ -26,7 +26,7 @@ from ixbench_plugins.collectors.gpu_samples import (
 from ixbench_plugins.collectors.gpu_stream import GpuStream, given_up
 from ixbench_plugins.hardware.book import vendor_of
 from ixbench_plugins.hardware.nvidia import NVIDIA_ROOT, detect_nvidia
-from ixbench_plugins.hardware.tool_json import number
+from ixbench_plugins.hardware.tool_json import quantity
 from ixbench_plugins.hardware.tools import answer_in_time, find_tool
 
 if TYPE_CHECKING:
@@ -146,15 +146,15 @@ class NvidiaRows:
             self._stamp = stamp, stamp_s(stamp)
         taken_s = self._stamp[1]
         ns = arrival.mono_ns if taken_s is None else taken_ns(arrival, taken_s, _STAMP_S)
-        values = {POWER: number(power)}
+        values = {POWER: quantity(power)}
         for name, held in _held_down(reasons):
             self._turns.tell(gpu, name, held)
         if self._turns.full(gpu):
-            percent, used = number(activity), number(memory)
+            percent, used = quantity(activity), quantity(memory)
             values |= self._turns.told(gpu)
             values |= {
-                CLOCK: number(clock),
-                TEMPERATURE: number(temperature),
+                CLOCK: quantity(clock),
+                TEMPERATURE: quantity(temperature),
                 ACTIVITY: None if percent is None else percent / 100,
                 VRAM: None if used is None else used * _MIB,
             }

@@ -66,13 +66,13 @@ class PrometheusSampler:
             else:
                 self._misses = 0
                 self.cpu_s += reading.cpu_s
-                return samples_of(reading, time.monotonic_ns())
+                return counter_samples(reading, time.monotonic_ns())
         self._misses += 1
         if self._misses >= MISSES_LIMIT:
             raise failure or IxbenchError(f"the engine's page did not come within {_SAMPLE_LIMIT_S:g} s, {MISSES_LIMIT} times in a row")
         return ()
 
 
-def samples_of(reading: Reading, ns: int) -> list[Sample]:
+def counter_samples(reading: Reading, ns: int) -> list[Sample]:
     """Return a reading as samples: counters are totals since the engine's start."""
     return [Sample(ns=ns, source="prometheus", name=name, value=value) for name, value in reading.totals().items()]

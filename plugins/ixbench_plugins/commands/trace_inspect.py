@@ -27,14 +27,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from ixbench.api.workload import counted
     from ixbench_plugins.agentx.sources import iter_traces
-    from ixbench_plugins.agentx.stats import statistics, sum_statistics
+    from ixbench_plugins.agentx.stats import sum_statistics, tree_figures
     from ixbench_plugins.agentx.tree import make_tree
 
     names: list[tuple[str, str]] = []
     found: list[TraceStatistics] = []
     for trace in iter_traces(arguments.path, note=_note):
         names.append((trace.file, trace.id))
-        found.append(statistics(make_tree(trace)))
+        found.append(tree_figures(make_tree(trace)))
     totals = sum_statistics(found)
     if arguments.json:
         rows = [{"file": file, "id": name, **one.to_json()} for (file, name), one in zip(names, found, strict=True)]

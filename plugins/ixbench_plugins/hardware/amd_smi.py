@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ixbench_plugins.hardware.tool_json import entry, gpu_rows, number, size, whole
+from ixbench_plugins.hardware.tool_json import entry, gpu_rows, quantity, size, whole_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,9 @@ class Process:
 
 def read_list(text: str) -> tuple[ListedGpu, ...]:
     """Return the GPUs of `amd-smi list`."""
-    return tuple(ListedGpu(gpu=index, bdf=str(row.get("bdf", "")), hip=whole(row.get("hip_id"))) for index, row in _indexed(gpu_rows(text)))
+    return tuple(
+        ListedGpu(gpu=index, bdf=str(row.get("bdf", "")), hip=whole_quantity(row.get("hip_id"))) for index, row in _indexed(gpu_rows(text))
+    )
 
 
 def read_metric(text: str) -> tuple[GpuMetrics, ...]:
@@ -65,7 +67,7 @@ def read_metric(text: str) -> tuple[GpuMetrics, ...]:
             gpu=index,
             used_bytes=size(entry(row, "mem_usage", "used_vram"), unit="MB"),
             total_bytes=size(entry(row, "mem_usage", "total_vram"), unit="MB"),
-            power_w=number(entry(row, "power", "socket_power")),
+            power_w=quantity(entry(row, "power", "socket_power")),
         )
         for index, row in _indexed(gpu_rows(text))
     )
@@ -79,7 +81,7 @@ def read_processes(text: str) -> tuple[Process, ...] | None:
         listed = row.get("process_list")
         for item in listed if isinstance(listed, list) else ():
             info = entry(item, "process_info")
-            pid = whole(entry(info, "pid"))
+            pid = whole_quantity(entry(info, "pid"))
             if pid is not None:
                 used = entry(info, "mem_usage") or entry(info, "memory_usage", "vram_mem")
                 found.append(Process(gpu=index, pid=pid, name=str(entry(info, "name")), used_bytes=size(used, unit="B")))
@@ -119,7 +121,7 @@ def read_csv(text: str) -> tuple[dict[str, str], ...]:
 
 def read_energy(text: str) -> dict[int, float]:
     """Return the joules that each GPU has taken since its driver was loaded, of the output of `ENERGY`."""
-    pairs = ((whole(row.get("gpu")), number(row.get("total_energy_consumption"))) for row in read_csv(text))
+    pairs = ((whole_quantity(row.get("gpu")), quantity(row.get("total_energy_consumption"))) for row in read_csv(text))
     return {gpu: joules for gpu, joules in pairs if gpu is not None and joules is not None}
 
 
@@ -130,4 +132,4 @@ def hip_indices(listed: Sequence[ListedGpu]) -> dict[int, int]:
 
 
 def _indexed(rows: Sequence[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
-    return [(index, row) for row in rows if (index := whole(row.get("gpu"))) is not None]
+    return [(index, row) for row in rows if (index := whole_quantity(row.get("gpu"))) is not None]

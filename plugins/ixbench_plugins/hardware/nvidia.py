@@ -27,10 +27,10 @@ MODELS = (
 
 def detect_nvidia(root: Path) -> Sequence[DetectedGpu]:
     """Return the NVIDIA GPUs in the order of their PCI addresses; empty without the driver."""
-    return tuple(DetectedGpu(index=index, sku=find_sku(name), name=name, memory_bytes=None) for index, name in enumerate(_models(root)))
+    return tuple(DetectedGpu(index=index, sku=sku_of_gpu(name), name=name, memory_bytes=None) for index, name in enumerate(_models(root)))
 
 
-def find_sku(model: str) -> str | None:
+def sku_of_gpu(model: str) -> str | None:
     """Return the SKU of a model name, or None for a model that the book does not have."""
     return next((sku for pattern, sku in MODELS if pattern.search(model)), None)
 

@@ -44,14 +44,14 @@ def entry(row: object, *path: str) -> Any:  # noqa: ANN401 - as above
     return row
 
 
-def number(value: object) -> float | None:
+def quantity(value: object) -> float | None:
     """Return a quantity without its unit: a number, text such as "283 MB", or {"value", "unit"}; "N/A" is None."""
     return _quantity(value)[0]
 
 
-def whole(value: object) -> int | None:
+def whole_quantity(value: object) -> int | None:
     """Return a quantity that counts something."""
-    found = number(value)
+    found = quantity(value)
     return None if found is None else int(found)
 
 

@@ -20,7 +20,7 @@ from ixbench_plugins.importers.flat import (
     pool_size,
 )
 from ixbench_plugins.importers.row import POWER, Row, identity_of, offload_of, refuse_failed, roles_of, sizes_of, split_unknown, users_of
-from ixbench_plugins.importers.values import number, plain, slug, table, text, whole
+from ixbench_plugins.importers.values import harmless, number, short_slug, table, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def read_agentic(document: Mapping[str, Any], context: ImportContext) -> Row:
     tokens = table(metrics.get("tokens"))
     counts = {role: _numbers(tokens.get(name)) for role, name in (("input", "input"), ("output", "output_actual"))}
     kept = {
-        name: plain(found) for name, found in (("qps", metrics.get("qps")), ("output_expected", tokens.get("output_expected"))) if found
+        name: harmless(found) for name, found in (("qps", metrics.get("qps")), ("output_expected", tokens.get("output_expected"))) if found
     }
     return Row(
         schema=V3,
@@ -130,7 +130,9 @@ def _accounting(document: Mapping[str, Any], ok: int | None) -> tuple[int | None
     failed, warmup = whole(found.get("records_error_dropped")), whole(found.get("records_warmup_dropped")) or 0
     if ok is None or failed is None:
         return whole(document.get("num_requests_total")), {}, warmup
-    kinds = {slug(text(name)) or "other": count for name, value in table(found.get("error_categories")).items() if (count := whole(value))}
+    kinds = {
+        short_slug(text(name)) or "other": count for name, value in table(found.get("error_categories")).items() if (count := whole(value))
+    }
     return ok + failed, kinds if sum(kinds.values()) == failed else {"other": failed} if failed else {}, warmup
 
 

@@ -22,15 +22,22 @@ from ixbench.api.report import (
     Verdict,
 )
 from ixbench.api.workload import Load
-from ixbench_plugins.importers.aiperf_records import MOST_DRIFT_NS, Records, read_records
-from ixbench_plugins.importers.aiperf_summary import Asked, axis_of_summary, read_asked, read_summary, theoretical_hits, verdict_of
+from ixbench_plugins.importers.aiperf_records import MOST_DRIFT_NS, Records, read_aiperf_records
+from ixbench_plugins.importers.aiperf_summary import (
+    SummaryFacts,
+    axis_of_summary,
+    read_asked,
+    read_summary,
+    theoretical_hit_share,
+    verdict_of,
+)
 from ixbench_plugins.importers.detect import AIPERF_RECORD, AIPERF_SUMMARY
-from ixbench_plugins.importers.document import read_document, refuse_repeated
+from ixbench_plugins.importers.document import read_foreign_json, refuse_repeated
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of
 from ixbench_plugins.importers.names import engine_of, model_of
 from ixbench_plugins.importers.point import implausible
-from ixbench_plugins.importers.values import plain, slug, table, text
+from ixbench_plugins.importers.values import harmless, short_slug, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,7 +105,7 @@ def _records(file: ForeignFile) -> Records:
             Fault(where=file.name, problem="is larger than a gibibyte", advice="give the summary without it, from another folder")
         )
     with file.open() as lines:
-        return read_records(lines, file.name)
+        return read_aiperf_records(lines, file.name)
 
 
 def _point(
@@ -108,7 +115,7 @@ def _point(
 
     :raises RowError: if there is nothing to make a point of.
     """
-    summary = table(read_document(summary_file)) if summary_file is not None else {}
+    summary = table(read_foreign_json(summary_file)) if summary_file is not None else {}
     refuse_repeated(summary)
     asked = read_asked(summary, context)
     warnings = list(asked.warnings)
@@ -130,14 +137,14 @@ def _point(
         definitions=_DEFINITIONS,
         token_source=counted,
         facts={
-            key: plain(summary[key])
+            key: harmless(summary[key])
             for key in ("schema_version", "aiperf_version", "run_info", "error_summary", "branch_stats")
             if key in summary
         },
         object=summary or None,
     )
     point = PointResult(
-        id=f"{slug(identity.engine) or 'engine'}-{slug(load)}",
+        id=f"{short_slug(identity.engine) or 'engine'}-{short_slug(load)}",
         evidence="measured",
         origin="imported",
         identity=identity,
@@ -155,11 +162,11 @@ def _point(
     if found.drift_ns > MOST_DRIFT_NS:
         drift = found.drift_ns / 1e6
         warnings.append(f"its wall clock and its latencies differ by up to {drift:.1f} ms: stamps are no better than that, latencies are")
-    shares = theoretical_hits(summary)
+    shares = theoretical_hit_share(summary)
     return replace(point, metrics=shares), measurement, tuple(warnings)
 
 
-def _from_summary(point: PointResult, asked: Asked, summary: Mapping[str, Any]) -> PointResult:
+def _from_summary(point: PointResult, asked: SummaryFacts, summary: Mapping[str, Any]) -> PointResult:
     if not asked.ok:
         raise RowError("no_success", "no request succeeded")
     metrics: Metrics = read_summary(summary, point.identity.gpus)
@@ -199,7 +206,7 @@ def _measurement(found: Records, point: PointResult) -> Measurement:
     )
 
 
-def _identity(asked: Asked, context: ImportContext, *, agentic: bool) -> PointIdentity:
+def _identity(asked: SummaryFacts, context: ImportContext, *, agentic: bool) -> PointIdentity:
     same = all(asked.lengths)
     engine = engine_of(context.engine or "endpoint")
     return PointIdentity(

@@ -49,7 +49,7 @@ class Records:
     """Successes without a time to first token."""
 
 
-def read_records(file: BinaryIO, where: str) -> Records:
+def read_aiperf_records(file: BinaryIO, where: str) -> Records:
     """Return the requests, line by line; a broken line is refused and the others are read.
 
     :param where: names the file.

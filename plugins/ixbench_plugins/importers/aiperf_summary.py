@@ -30,7 +30,7 @@ ERRORS_LIMIT, AGENTIC_ERRORS_LIMIT = 0.01, 0.10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SummaryFacts:
     """What a summary says of the run beside its numbers."""
 
     model: str
@@ -47,7 +47,7 @@ class Asked:
     ok: int
 
 
-def read_asked(summary: Mapping[str, Any], context: ImportContext) -> Asked:
+def read_asked(summary: Mapping[str, Any], context: ImportContext) -> SummaryFacts:
     """Return what the summary says of the run.
 
     :raises RowError: incomplete, if the run ended before it should have, by its own word.
@@ -67,7 +67,7 @@ def read_asked(summary: Mapping[str, Any], context: ImportContext) -> Asked:
         warnings.append(f"it says of itself that it is no valid submission: {_words(reasons)}")
     if skipped := _scalar(summary, "skipped_context_overflow_count"):
         warnings.append(f"none of its numbers has those whose prompts were too long: {counted(skipped, 'request', 'g')}")
-    return Asked(
+    return SummaryFacts(
         model=models[0] if models else context.model or "",
         scenario=text(config.get("scenario")) or text(table(summary.get("metadata")).get("scenario")),
         concurrency=concurrency,
@@ -111,14 +111,14 @@ def read_summary(summary: Mapping[str, Any], gpus: int | None) -> Metrics:
     metrics["throughput_tok_s_gpu"] = {kind: None if rate is None or not gpus else rate / gpus for kind, rate in rates.items()}
     requests = _scalar(summary, "request_count")
     metrics["requests_per_s"] = None if requests is None else requests / duration
-    metrics |= theoretical_hits(summary)
+    metrics |= theoretical_hit_share(summary)
     return metrics
 
 
 _TOTALS = (("input", "isl", "input_sequence_length"), ("output", "osl", "output_sequence_length"))
 
 
-def theoretical_hits(summary: Mapping[str, Any]) -> Metrics:
+def theoretical_hit_share(summary: Mapping[str, Any]) -> Metrics:
     """Return the share of blocks that an infinite cache would have held."""
     entry = table(summary.get("theoretical_prefix_cache_hit"))
     hits, blocks = number(entry.get("sum")), number(entry.get("count"))
@@ -131,7 +131,7 @@ def axis_of_summary(metrics: Metrics, percentile: str, part: str) -> Axis:
     return Axis(name="tpot", percentile=percentile, tok_s_user=speeds.get(part) if isinstance(speeds, dict) else None)
 
 
-def verdict_of(asked: Asked, doubts: tuple[Reason, ...]) -> Verdict:
+def verdict_of(asked: SummaryFacts, doubts: tuple[Reason, ...]) -> Verdict:
     """Return the verdict of a summary: its exit status says nothing of errors, so the counts decide."""
     reasons = list(doubts)
     share = 1 - asked.ok / asked.requests if asked.requests else 0.0

@@ -10,7 +10,7 @@ RAW, V1, V2, V3, API = "raw_client", "agg_v1", "agg_v2", "agg_v3_agentic", "api_
 AIPERF_SUMMARY, AIPERF_RECORD = "aiperf_summary", "aiperf_record"
 
 
-def schema_of(document: Any) -> str:  # noqa: ANN401 - a JSON value
+def schema_name(document: Any) -> str:  # noqa: ANN401 - a JSON value
     """Return the name of the schema.
 
     :raises RowError: unknown_schema.

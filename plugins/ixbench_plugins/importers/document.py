@@ -34,15 +34,15 @@ def too_many_refused(where: str, first: str) -> InputError:
     return InputError(Fault(where=where, problem=f"has more than {MOST_REFUSED:,} rows that cannot be taken; the first: {first}"))
 
 
-def read_document(file: ForeignFile) -> Any:  # noqa: ANN401 - a JSON value
+def read_foreign_json(file: ForeignFile) -> Any:  # noqa: ANN401 - a JSON value
     """Return the content. NaN and infinities are let in: rows are refused one by one, not with their file.
 
     :raises InputError: if it is no JSON, or too large.
     """
-    return parse(file.read(MOST_BYTES), file.name)
+    return parse_json(file.read(MOST_BYTES), file.name)
 
 
-def parse(content: bytes, where: str) -> Any:  # noqa: ANN401 - a JSON value
+def parse_json(content: bytes, where: str) -> Any:  # noqa: ANN401 - a JSON value
     """Return what JSON text holds.
 
     :raises InputError: if it is no JSON.

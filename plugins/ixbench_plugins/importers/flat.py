@@ -23,7 +23,7 @@ from ixbench_plugins.importers.row import (
     users_of,
 )
 from ixbench_plugins.importers.units import STATISTICS, refuse_both_units
-from ixbench_plugins.importers.values import number, plain, table, text, whole
+from ixbench_plugins.importers.values import harmless, number, table, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -183,7 +183,7 @@ def with_new_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 def facts_of(document: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     """Return the values that are there under these keys, as they are but for control characters."""
-    return {key: plain(document[key]) for key in keys if document.get(key) is not None}
+    return {key: harmless(document[key]) for key in keys if document.get(key) is not None}
 
 
 def date_of(value: Any) -> str:  # noqa: ANN401 - a JSON value

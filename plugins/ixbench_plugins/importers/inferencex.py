@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ixbench.api.report import UNTOLD, Fault, ImportedFile, Importer, InputError, RefusedRow, counted
 from ixbench_plugins.importers.agentic import read_agentic
-from ixbench_plugins.importers.detect import API, RAW, V1, V2, V3, schema_of
-from ixbench_plugins.importers.document import MOST_REFUSED, read_document, refuse_repeated, too_many_refused
+from ixbench_plugins.importers.detect import API, RAW, V1, V2, V3, schema_name
+from ixbench_plugins.importers.document import MOST_REFUSED, read_foreign_json, refuse_repeated, too_many_refused
 from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of, read_api, read_fixed
 from ixbench_plugins.importers.names import model_key
@@ -46,7 +46,7 @@ class InferencexImporter(Importer):
 
     def read(self, file: ForeignFile, context: ImportContext) -> ImportedFile:
         """Return the points of the file."""
-        document = read_document(file)
+        document = read_foreign_json(file)
         if isinstance(document, list) and not document:
             raise InputError(Fault(where=file.name, problem="is an empty list"))
         return read_objects(document if isinstance(document, list) else [document], file, context, listed=isinstance(document, list))
@@ -85,7 +85,7 @@ def read_objects(documents: Sequence[Any], file: ForeignFile, context: ImportCon
     said = {point.id: item.warnings for point, item in zip(points, items, strict=True)}
     warnings += _once(said)
     return ImportedFile(
-        title=title_of([item.row for item in items], context) or f"Imported: {name}",
+        title=hardware_title([item.row for item in items], context) or f"Imported: {name}",
         points=tuple(points),
         refused=tuple(refused),
         warnings=tuple(warnings),
@@ -100,7 +100,7 @@ def read_row(document: Any, context: ImportContext) -> Row:  # noqa: ANN401 - a 
     :raises RowError: if it cannot be taken.
     """
     refuse_repeated(document)
-    schema = schema_of(document)
+    schema = schema_name(document)
     if schema not in SCHEMAS:
         raise RowError("unknown_schema", f"an object of schema {schema} is no row of a list; give its own file")
     if schema == RAW:
@@ -144,7 +144,7 @@ def _offload(row: Row, told: str) -> str:
     return row.kv_offload if row.agentic or not told else "off" if told == "off" else "on"
 
 
-def title_of(rows: Sequence[Row], context: ImportContext) -> str:
+def hardware_title(rows: Sequence[Row], context: ImportContext) -> str:
     """Return "model on hardware" where there is one of each; empty otherwise."""
     models, hardware = {row.model for row in rows}, {row.hardware for row in rows}
     if len(models) != 1 or len(hardware) != 1:

@@ -47,7 +47,7 @@ class EngineName:
     """Whether the foreign name says that it is."""
 
 
-def sku_of(name: str, known: Collection[str]) -> str:
+def sku_of_runner(name: str, known: Collection[str]) -> str:
     """Return the SKU behind a runner's name: without a scope before a colon and without a suffix after a dash or an underscore.
 
     :raises RowError: unknown_hardware, if the books have no such SKU.

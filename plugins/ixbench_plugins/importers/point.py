@@ -20,7 +20,7 @@ from ixbench_plugins.importers.detect import RAW
 from ixbench_plugins.importers.metrics import POWER_VERSION, read_metrics
 from ixbench_plugins.importers.names import model_key
 from ixbench_plugins.importers.row import POWER
-from ixbench_plugins.importers.values import number, slug, table, text
+from ixbench_plugins.importers.values import number, short_slug, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -203,11 +203,11 @@ def named(taken: Sequence[Taken]) -> list[PointResult]:
     used: dict[str, int] = {}
     points: list[PointResult] = []
     for item, trait in zip(taken, traits, strict=True):
-        words = [slug(item.row.engine) or "engine", *(word for word, shown in zip(trait, differ, strict=True) if shown and word)]
+        words = [short_slug(item.row.engine) or "engine", *(word for word, shown in zip(trait, differ, strict=True) if shown and word)]
         deployment = "-".join(words)
         row = item.row
         load = f"c{row.concurrency}" if row.concurrency is not None else f"r{row.rate:g}"
-        name = f"{deployment}-{slug(load)}"[:180]
+        name = f"{deployment}-{short_slug(load)}"[:180]
         used[name] = used.get(name, 0) + 1
         name = name if used[name] == 1 else f"{name}-{used[name]}"
         points.append(replace(item.point, id=name, identity=replace(item.point.identity, deployment=deployment)))
@@ -218,10 +218,10 @@ def _traits(row: Row) -> tuple[str, ...]:
     """Return what can tell rows of one engine apart, each as a word of an id or empty."""
     lengths = f"{row.input_tokens}x{row.output_tokens}" if row.input_tokens and row.output_tokens else ""
     return (
-        slug(model_key(row.model)),
+        short_slug(model_key(row.model)),
         row.hardware or "",
-        slug(row.precision or ""),
-        "" if row.spec_method in ("none", UNTOLD) else slug(row.spec_method),
+        short_slug(row.precision or ""),
+        "" if row.spec_method in ("none", UNTOLD) else short_slug(row.spec_method),
         _topology(row),
         lengths,
         "" if row.kv_offload in ("off", UNTOLD) else "offload",

@@ -11,7 +11,7 @@ from ixbench_plugins.importers.errors import RowError
 from ixbench_plugins.importers.flat import date_of, facts_of
 from ixbench_plugins.importers.names import engine_of, model_of
 from ixbench_plugins.importers.row import Row, split_unknown
-from ixbench_plugins.importers.units import LATENCIES, STATISTICS, seconds_of
+from ixbench_plugins.importers.units import LATENCIES, STATISTICS, latencies_in_seconds
 from ixbench_plugins.importers.values import number, text, whole
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def read_raw(document: Mapping[str, Any], context: ImportContext) -> Row:
     if context.hardware is not None and context.hardware not in context.skus:
         raise RowError("unknown_hardware", f"{context.hardware[:60]!r} is no SKU that a hardware book has")
     numbers = {key: found for key in _LATENCY_KEYS if (found := number(document.get(key))) is not None}
-    seconds: dict[str, float] = seconds_of(numbers, duration)
+    seconds: dict[str, float] = latencies_in_seconds(numbers, duration)
     for statistic, other in (("median", "p50"),):
         for name in LATENCIES:
             if (value := seconds.pop(f"{other}_{name}", None)) is not None:

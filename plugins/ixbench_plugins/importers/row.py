@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ixbench.api.report import UNTOLD, precision_of
 from ixbench_plugins.importers.errors import RowError
-from ixbench_plugins.importers.names import engine_of, image_of, model_of, sku_of, spec_method_of
+from ixbench_plugins.importers.names import engine_of, image_of, model_of, sku_of_runner, spec_method_of
 from ixbench_plugins.importers.values import number, table, text, truth, whole
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def identity_of(document: Mapping[str, Any], context: ImportContext, *, hardware
     engine = engine_of(text(document.get("framework")))
     runner = text(document.get(hardware))
     return Identity(
-        hardware=sku_of(runner, context.skus),
+        hardware=sku_of_runner(runner, context.skus),
         runner=runner,
         model=model_of(*(text(document.get(key)) for key in models), context.model or ""),
         engine=engine.engine or context.engine or "unknown",

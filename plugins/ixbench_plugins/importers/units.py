@@ -18,7 +18,7 @@ FASTEST_TPOT_S, SLOWEST_TPOT_S = 1e-4, 60.0
 _LATENCY = re.compile(rf"(?P<stem>(?P<statistic>{'|'.join(map(re.escape, STATISTICS))})_(?P<name>{'|'.join(LATENCIES)}))(?P<ms>_ms)?")
 
 
-def seconds_of(raw: Mapping[str, float], duration_s: float | None = None) -> dict[str, float]:
+def latencies_in_seconds(raw: Mapping[str, float], duration_s: float | None = None) -> dict[str, float]:
     """Return the latencies among the keys in seconds, by stem: `median_tpot_ms` and `median_tpot` both give `median_tpot`.
 
     :param raw: numbers by key; keys that are no latency are passed over.

@@ -45,18 +45,18 @@ def truth(value: Any) -> bool | None:  # noqa: ANN401 - as above
     return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
 
 
-def slug(value: str) -> str:
+def short_slug(value: str) -> str:
     """Return what a name leaves for an id: lower case, letters, digits, dots and single dashes."""
     return _NO_SLUG.sub("-", value.lower()).strip("-.")[:60]
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - as above
+def harmless(value: Any) -> Any:  # noqa: ANN401 - as above
     """Return JSON with all its texts made harmless, keys included."""
     if isinstance(value, str):
         return text(value)
     if isinstance(value, dict):
-        return {text(key): plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list) else value
+        return {text(key): harmless(item) for key, item in value.items()}
+    return [harmless(item) for item in value] if isinstance(value, list) else value
 
 
 def table(value: Any) -> dict[str, Any]:  # noqa: ANN401 - as above

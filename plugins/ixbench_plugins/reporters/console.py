@@ -21,7 +21,7 @@ from ixbench_plugins.reporters.rungs import (
 )
 from ixbench_plugins.reporters.table import latency
 from ixbench_plugins.reporters.terminal import Terminal
-from ixbench_plugins.reporters.words import findings, headline, marked, notes, reading, title
+from ixbench_plugins.reporters.words import headline, marked, more_on_points, reading, report_notes, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -90,7 +90,7 @@ def _text(runs: Sequence[RunView], width: int) -> str:
     )
     say(*(f"{run.id}: not finished: {', '.join(run.missing)}." for run in runs if run.missing))
     # Where nothing answered, why and what to do is the last that is said: there is nothing to count, to read or to define.
-    told = [*notes(ladder), *(findings(ladder) if ladder.configs else ())]
+    told = [*report_notes(ladder), *(more_on_points(ladder) if ladder.configs else ())]
     if told:
         terminal.space()
         say(*told)

@@ -20,7 +20,7 @@ from ixbench.api.report import (
 )
 from ixbench_plugins.reporters.rungs import TIER_HEADERS, TIER_NUMBERS, cost_sentences, tier_rows
 from ixbench_plugins.reporters.text import escape, json_text, markdown_list, markdown_table
-from ixbench_plugins.reporters.words import marked, notes, reading
+from ixbench_plugins.reporters.words import marked, reading, report_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -79,7 +79,7 @@ def _markdown(table: CostTable, ladder: Ladder, runs: Sequence[RunView], tasks: 
         yield from ("", "## What a task costs", "")
         yield from (*_task_table(tasks, several=len(runs) > 1), "", *markdown_list([_TASK]))
     yield from ("", "## How it was read", "")
-    yield from markdown_list([*notes(ladder), *reading(ladder, runs)])
+    yield from markdown_list([*report_notes(ladder), *reading(ladder, runs)])
 
 
 def _task_table(tasks: Sequence[TaskCost], *, several: bool) -> list[str]:

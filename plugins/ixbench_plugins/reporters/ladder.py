@@ -8,7 +8,7 @@ from ixbench.api.report import Artifact, LadderContent, OptionsModel, Reporter, 
 from ixbench_plugins.reporters.points import PointRow
 from ixbench_plugins.reporters.rungs import RUNG_HEADERS, RUNG_NUMBERS, rung_rows, settings_sentences
 from ixbench_plugins.reporters.text import escape, json_text, markdown_list, markdown_table
-from ixbench_plugins.reporters.words import SIMULATED, findings, headline, notes, reading, system_rate, title
+from ixbench_plugins.reporters.words import SIMULATED, headline, more_on_points, reading, report_notes, system_rate, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ def _markdown(ladder: Ladder, runs: Sequence[RunView]) -> Iterator[str]:
     yield from (f"# {escape(title(ladder))}", "", f"**{escape(headline(ladder))}**", "")
     yield from markdown_table(RUNG_HEADERS, rung_rows(ladder), right=RUNG_NUMBERS)
     yield from ("", "## Notes", "")
-    yield from markdown_list([*settings_sentences(ladder), *notes(ladder), *findings(ladder)])
+    yield from markdown_list([*settings_sentences(ladder), *report_notes(ladder), *more_on_points(ladder)])
     yield from ("", "## How it was read", "")
     yield from markdown_list(reading(ladder, runs))
     for curve in ladder.curves:

@@ -36,7 +36,7 @@ class Surveyed:
     """What the reader must know of its runs and points, one sentence each."""
 
 
-def read_as(settings: ReportSettings) -> dict[str, Any]:
+def reading_fields(settings: ReportSettings) -> dict[str, Any]:
     """Return the fields of `Surveyed` that say how it is read."""
     return {
         "rung": settings.primary,

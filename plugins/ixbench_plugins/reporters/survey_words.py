@@ -25,7 +25,7 @@ _MISSES = MISSES | dict.fromkeys(("no_points", "no_curve"), "no valid point")
 """Of a day or an engine among many nobody asks which of the two it was."""
 
 
-def marks_of(style: Style) -> tuple[str, ...]:
+def style_marks(style: Style) -> tuple[str, ...]:
     """Return what such numbers are beside measured."""
     return (_MARKS[style],) if style in _MARKS else ()
 
@@ -57,7 +57,7 @@ def how_read(part: Surveyed) -> list[str]:
     ]
 
 
-def rate(read: Step | RungReading) -> str:
+def rate_or_why(read: Step | RungReading) -> str:
     """Return the rate with its interval, or why there is none."""
     if read.tok_s_gpu is None:
         ends = {"unreachable": ("fastest", read.fastest_tok_s_user), "below_range": ("slowest", read.slowest_tok_s_user)}

@@ -204,7 +204,7 @@ def price(quote: Quote) -> str:
     )
 
 
-def findings(ladder: Ladder) -> Iterator[str]:
+def more_on_points(ladder: Ladder) -> Iterator[str]:
     """Yield what else the points say: the peak, the best latencies, how many there are, and what was left out."""
     if ladder.peak is not None:
         peak = ladder.peak
@@ -253,7 +253,7 @@ def simulated_notes(points: Iterable[PointResult]) -> list[str]:
     return [SIMULATED_NOTE, *models] if found else []
 
 
-def notes(ladder: Ladder) -> list[str]:
+def report_notes(ladder: Ladder) -> list[str]:
     """Return what the reader must not miss: first that it was simulated, then differences that were let pass, then the ladder's notes."""
     simulated = simulated_notes([member.result for curve in ladder.curves for member in curve.members])
     return [*simulated, *(f"Let pass on demand: {text}" for text in ladder.mismatches), *ladder.notes]

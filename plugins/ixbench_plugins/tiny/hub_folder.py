@@ -58,10 +58,10 @@ def write_folder(model: TinyModel, folder: Path) -> None:
     )
     _write_json(folder / "generation_config.json", {"eos_token_id": END, "pad_token_id": PAD})
     # Last: a folder with a configuration is a whole one.
-    _write_json(folder / "config.json", configuration(model, len(tokens)))
+    _write_json(folder / "config.json", model_config(model, len(tokens)))
 
 
-def configuration(model: TinyModel, tokens: int) -> dict[str, Any]:
+def model_config(model: TinyModel, tokens: int) -> dict[str, Any]:
     """Return the content of config.json."""
     return {
         "architectures": ["LlamaForCausalLM"],

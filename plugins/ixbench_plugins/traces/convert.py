@@ -66,13 +66,13 @@ def convert(source: str, target: FormatName, *, note: Callable[[str], None] | No
         raise InputError(Fault(where=source, problem=f"is a {target} trace already", allowed="another form for --to"))
     path = Path(source)
     if target == "mooncake":
-        return to_mooncake.from_weka(source, note) if form == "weka" else to_mooncake.from_azure(path)
+        return to_mooncake.mooncake_from_weka(source, note) if form == "weka" else to_mooncake.from_azure(path)
     if target == "azure":
-        return to_azure.from_weka(source, note) if form == "weka" else to_azure.from_mooncake(path)
+        return to_azure.azure_from_weka(source, note) if form == "weka" else to_azure.azure_from_mooncake(path)
     if form == "azure":
         problem = "holds single requests, and a Weka trace is a session: each would be a trace of its own, without its time"
         raise InputError(Fault(where=source, problem=problem, allowed="--to mooncake"))
-    return to_weka.from_mooncake(path)
+    return to_weka.weka_from_mooncake(path)
 
 
 def write(converted: Converted, out: Path, target: FormatName) -> int:

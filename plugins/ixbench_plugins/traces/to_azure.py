@@ -24,7 +24,7 @@ _DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _DATE = f"The date is {_DAY:%Y-%m-%d}, as there is none in the recording."
 
 
-def from_mooncake(path: Path) -> Converted:
+def azure_from_mooncake(path: Path) -> Converted:
     """Return the requests of a Mooncake trace, all of which must be alone and have times and lengths.
 
     :raises InputError: with every line that does not.
@@ -55,7 +55,7 @@ def from_mooncake(path: Path) -> Converted:
     return _converted(requests, notes)
 
 
-def from_weka(source: str, note: Callable[[str], None] | None) -> Converted:
+def azure_from_weka(source: str, note: Callable[[str], None] | None) -> Converted:
     """Return all requests of Weka traces that a replay would send."""
     requests = [
         (round(request.start_s * NS_PER_S), request.input_tokens, request.output_tokens)

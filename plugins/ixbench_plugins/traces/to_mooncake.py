@@ -36,7 +36,7 @@ def from_azure(path: Path) -> Converted:
     return Converted(lines=lines, requests=len(rows), traces=0, notes=notes)
 
 
-def from_weka(source: str, note: Callable[[str], None] | None) -> Converted:
+def mooncake_from_weka(source: str, note: Callable[[str], None] | None) -> Converted:
     """Return all requests of Weka traces that a replay would send, by their times; every trace begins at 0."""
     blocks = _Blocks()
     found: list[tuple[int, str]] = []

@@ -29,7 +29,7 @@ _ONE_SESSION = (
 )
 
 
-def from_mooncake(path: Path) -> Converted:
+def weka_from_mooncake(path: Path) -> Converted:
     """Return the traces.
 
     Timed single requests with block ids make one trace, in which times and everything shared stay. Conversations make a trace each: its

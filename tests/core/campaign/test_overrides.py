@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ixbench.campaign.document import Document
 from ixbench.campaign.keypath import format_path, get, parse_path
-from ixbench.campaign.overrides import apply_overrides, attach, parse_override, parse_scalar, parse_value
+from ixbench.campaign.overrides import apply_overrides, attach_deployments, parse_override, parse_scalar, parse_value
 from ixbench.campaign.read import read_campaign
 from ixbench.model.errors import InputError
 
@@ -187,7 +187,7 @@ def test_a_wrong_value_is_told_at_the_flag_that_gave_it(write, house):
 
 
 def test_attach_sets_the_url_of_every_deployment(write, house):
-    table = attach(document(), "http://h:1").table
+    table = attach_deployments(document(), "http://h:1").table
     assert [deployment["url"] for deployment in table["deployment"]] == ["http://h:1"] * 2
     with pytest.raises(InputError) as error:
         read_campaign(write(FILE), house, url="h:1")

@@ -19,7 +19,7 @@ from ixbench.launch import leftover
 from ixbench.launch.engine import start_engine
 from ixbench.launch.errors import EngineError
 from ixbench.launch.footprint import Footprint
-from ixbench.launch.leftover import clean, leftovers
+from ixbench.launch.leftover import clean_up, leftovers
 from ixbench.launch.registry import OWNER, Birth, Owner, registered, registry_folder
 from ixbench.launch.tmp import VARIABLE, is_tmp_of, make_tmp, remove_tmp
 from ixbench.launch.tree import MARKER, alive
@@ -235,14 +235,14 @@ def test_what_a_killed_ixbench_left_is_found_and_ended(killed):
     assert (left.launch_id, left.engine, left.tmp, left.kept, left.registered) == ("test", "acme", str(tmp), False, True)
     assert len(left.pids) == 3, "the engine, its worker in a session of its own, and the one without marker"
     assert left.kill_command == f"kill {' '.join(map(str, left.pids))}"
-    report = clean(left)
+    report = clean_up(left)
     assert report.clean
     assert report.ended == left.pids
     assert report.removed == (str(tmp),)
     assert not tmp.exists()
     assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in left.pids)
     assert marker not in {entry.marker for entry in registered()}
-    assert clean(left).ended == (), "once more does nothing"
+    assert clean_up(left).ended == (), "once more does nothing"
 
 
 def test_without_its_entry_it_is_found_by_its_processes(killed, state):
@@ -251,7 +251,7 @@ def test_without_its_entry_it_is_found_by_its_processes(killed, state):
     assert [left for left in leftovers(search=False) if left.marker == marker] == []
     left = of(marker)
     assert (left.registered, left.launch_id, left.tmp, len(left.pids)) == (False, marker.rpartition("-")[0], str(tmp), 3)
-    assert clean(left).clean
+    assert clean_up(left).clean
     assert not tmp.exists()
 
 
@@ -260,7 +260,7 @@ def test_an_engine_that_was_kept_is_said_to_be(killed, state):
     assert of(marker).kept
     (state / f"{marker}.json").unlink()
     assert of(marker).kept, "nobody knows whether the run had ended, so it is not taken for rubbish"
-    assert clean(of(marker)).clean
+    assert clean_up(of(marker)).clean
 
 
 def test_a_kept_engine_that_the_user_ended_leaves_nothing_to_clean(killed):

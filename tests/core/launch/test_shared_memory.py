@@ -135,7 +135,7 @@ def test_so_does_what_a_launch_leaves_whose_ixbench_was_killed(path, hold, monke
     process = hold(**{MARKER: marker})
     left = leftover.Leftover(marker=marker, launch_id="test", engine="acme", folder="", pids=(process.pid,))
     monkeypatch.setattr(leftover, "leftovers", lambda: (left,))
-    report = leftover.clean(left)
+    report = leftover.clean_up(left)
     assert (report.ended, report.removed, report.clean) == ((process.pid,), (str(path),), True)
     assert not path.exists()
 

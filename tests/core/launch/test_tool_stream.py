@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from ixbench.launch import tool_stream
-from ixbench.launch.leftover import clean, leftovers
+from ixbench.launch.leftover import clean_up, leftovers
 from ixbench.launch.tool_stream import LINE_LIMIT, ToolStream
 from ixbench.launch.tree import MARKER
 from ixbench.model.errors import IxbenchError
@@ -188,7 +188,7 @@ def test_what_a_killed_ixbench_leaves_is_found_and_ended():
     (left,) = [left for left in leftovers() if left.marker == marker]
     assert left.pids == (tool.pid,)
     assert left.launch_id == Path(sys.executable).name
-    assert clean(left).clean
+    assert clean_up(left).clean
     assert gone(tool)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ixbench.measure.accuracy import JudgedAnswer, gate_result, is_right, last_number, spoken
+from ixbench.measure.accuracy import JudgedAnswer, gate_result, is_right, last_number, without_thinking
 from ixbench.model.accuracy import AccuracyGate, Question, accuracy_words
 from ixbench.model.prompt import Message
 
@@ -78,7 +78,7 @@ def test_what_was_thought_aloud_is_no_answer(match):
     assert is_right(match, "42", "perhaps 41</think>42"), "the template may have opened it"
     assert not is_right(match, "41", "<think>perhaps 41</think>\n\n42")
     assert not is_right(match, "41", "<think>it is 41"), "cut off before it said anything"
-    assert spoken("no thinking here ") == "no thinking here"
+    assert without_thinking("no thinking here ") == "no thinking here"
 
 
 def gate(count=4, at_least=0.75):

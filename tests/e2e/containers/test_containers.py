@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ixbench.launch.leftover import clean, leftovers
+from ixbench.launch.leftover import clean_up, leftovers
 from ixbench.launch.ports import is_listening
 from ixbench.testing.running import port_gets_free
 
@@ -121,7 +121,7 @@ def test_what_a_killed_ixbench_leaves_is_removed_by_the_next(shell, tool, monkey
         if name.startswith("XDG_"):
             monkeypatch.setenv(name, value)
     (left,) = [leftover for leftover in leftovers() if leftover.marker == marker_of(launch)]
-    report = clean(left)
+    report = clean_up(left)
     assert report.clean, report
     assert_nothing_left(tool, launch)
     assert [leftover for leftover in leftovers() if leftover.marker == marker_of(launch)] == []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ixbench_plugins.agentx.hidden import HiddenRules, split_agents
 from ixbench_plugins.agentx.trace import shared_blocks
-from ixbench_plugins.agentx.workers import classify
+from ixbench_plugins.agentx.workers import name_workers
 
 RULES = HiddenRules()
 
@@ -24,7 +24,7 @@ def places(found):
 
 
 def kinds(weka, *entries, rules=RULES):
-    return [name for _, name, _ in classify(agents(weka, *entries, rules=rules), rules)]
+    return [name for _, name, _ in name_workers(agents(weka, *entries, rules=rules), rules)]
 
 
 def test_a_growing_prompt_is_one_agent(weka):
@@ -116,7 +116,7 @@ def test_helpers(weka):
 
 def test_a_reduction_has_a_long_input_and_a_short_answer(weka):
     def found(out, blocks=300):
-        return classify(
+        return name_workers(
             agents(weka, weka.request(0, 600), weka.request(0.5, [900, *range(blocks - 1)], out=out), weka.request(9, 601)), RULES
         )
 
@@ -168,7 +168,7 @@ def test_what_holds_for_any_list(weka, rows):
     ]
     requests = weka.read(weka.trace(*entries)).requests
     found = split_agents(requests, RULES)
-    names = classify(found, RULES)
+    names = name_workers(found, RULES)
     every = [request for agent in (found.main, *(worker.requests for worker in found.workers)) for request in agent]
     assert sorted(request.index for request in every) == list(range(len(entries)))
     assert found.main[0].index == 0

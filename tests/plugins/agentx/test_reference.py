@@ -10,7 +10,7 @@ import pytest
 from ixbench_plugins.agentx.delays import delay_s
 from ixbench_plugins.agentx.snapshot import draw_snapshot
 from ixbench_plugins.agentx.sources import read_corpus
-from ixbench_plugins.agentx.stats import statistics
+from ixbench_plugins.agentx.stats import tree_figures
 from ixbench_plugins.agentx.tree import make_tree
 
 OF_THE_FILE = ("bytes", "sha256", "git_blob")
@@ -35,7 +35,7 @@ def expected(folder):
 
 def answer(trace, asked):
     tree = make_tree(trace)
-    found = statistics(tree)
+    found = tree_figures(tree)
     starts = [request.start_s for request in tree.requests()]
     snapshot = draw_snapshot(tree, seed=asked["seed"], lane=asked["lane"], first=asked["range"][0], last=asked["range"][1])
     return {

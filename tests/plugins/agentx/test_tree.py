@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ixbench_plugins.agentx.crossing import cross_stream_predecessors
 from ixbench_plugins.agentx.delays import child_start, delay_s
 from ixbench_plugins.agentx.hits import InfiniteCache, theoretical_hits, total, turns_in_order
-from ixbench_plugins.agentx.stats import statistics, sum_statistics
+from ixbench_plugins.agentx.stats import sum_statistics, tree_figures
 from ixbench_plugins.agentx.trace import Request, Stream, TurnKey
 from ixbench_plugins.agentx.tree import make_tree
 
@@ -62,7 +62,7 @@ def test_a_subagent_without_anyone_before_it_is_dropped(weka):
     tree = tree_of(weka, weka.subagent(0, "a", weka.request(0, [90])), weka.request(0, 4), weka.subagent(1, "b", weka.request(1, [91])))
     assert [entry.agent_id for entry in tree.dropped] == ["a"]
     assert [stream.id for stream in tree.streams] == ["t", "t::sa:b"]
-    found = statistics(tree)
+    found = tree_figures(tree)
     assert (found.requests, found.subagents, found.dropped_subagents) == (2, 1, 1)
 
 
@@ -229,7 +229,7 @@ def test_turns_are_sent_by_time_then_place(weka):
 
 
 def test_figures_add_up(weka):
-    one = statistics(tree_of(weka, weka.request(0, 4, out=0), weka.request(9, 5, out=7)))
+    one = tree_figures(tree_of(weka, weka.request(0, 4, out=0), weka.request(9, 5, out=7)))
     assert one.to_json() == {
         "requests": 2,
         "streams": 1,

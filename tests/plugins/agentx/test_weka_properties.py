@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ixbench_plugins.agentx.faults import FaultList
-from ixbench_plugins.agentx.stats import statistics
+from ixbench_plugins.agentx.stats import tree_figures
 from ixbench_plugins.agentx.tree import make_tree
 from ixbench_plugins.agentx.weka import read_trace
 from ixbench_plugins.agentx.weka_request import RequestReader
@@ -54,7 +54,7 @@ def outcome(text):
     assert (trace is None) == (found.count > 0)
     if trace is None:
         return [str(fault) for fault in found.faults]
-    assert statistics(make_tree(trace)).requests >= 1
+    assert tree_figures(make_tree(trace)).requests >= 1
     rows = [
         [getattr(request, name) for name in ("index", "start_s", "model", "input_tokens", "output_tokens", "streamed", "api_time_s")]
         + [request.think_time_s, request.ttft_s, request.input_types, request.output_types, request.stop, request.block_ids.tolist()]

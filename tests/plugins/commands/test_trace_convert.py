@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ixbench.cli.main import main
 from ixbench_plugins.agentx.sources import iter_traces, read_corpus
-from ixbench_plugins.agentx.stats import statistics, sum_statistics
+from ixbench_plugins.agentx.stats import sum_statistics, tree_figures
 from ixbench_plugins.agentx.tree import make_tree
 from ixbench_plugins.traces.azure import HEADER, read_azure
 from ixbench_plugins.traces.convert import convert, write
@@ -166,7 +166,7 @@ class TestAzure:
         assert run(source, "azure", "a.csv")[0] == 0
         (trace,) = iter_traces(str(source))
         rows = read_azure(tmp_path / "a.csv").rows
-        assert sum(row.input_tokens for row in rows) == statistics(make_tree(trace)).in_tokens
+        assert sum(row.input_tokens for row in rows) == tree_figures(make_tree(trace)).in_tokens
         assert (tmp_path / "a.csv").read_bytes().startswith(f"{HEADER}\r\n2000-01-01 00:00:00.0000000,".encode())
 
     def test_what_it_cannot_hold_is_refused(self, run, shared, tmp_path):
@@ -204,7 +204,7 @@ def test_a_converted_corpus_has_the_figures_of_the_first(shared, tmp_path):
     source = shared / "data" / "traces" / "weka"
     out = tmp_path / "all.jsonl"
     write(convert(str(source), "mooncake"), out, "mooncake")
-    before = sum_statistics([statistics(make_tree(trace)) for trace in iter_traces(str(source))])
+    before = sum_statistics([tree_figures(make_tree(trace)) for trace in iter_traces(str(source))])
     lines = [talk.lines[0] for talk in read_mooncake(out).conversations]
     assert (len(lines), sum(line.input_tokens for line in lines)) == (before.requests, before.in_tokens)
     assert sum(line.output_tokens for line in lines) == before.out_tokens

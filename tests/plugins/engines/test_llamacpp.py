@@ -114,7 +114,7 @@ def test_args_that_the_server_would_refuse_or_ixbench_would_not_find_are_errors(
 
 def test_every_flag_of_the_server_is_known_or_reserved(capsys):
     with pytest.raises(SystemExit):
-        serve.parse(["--help"])
+        serve.parse_settings(["--help"])
     flags = set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
     assert {"--port", "--slots", "--batch-tokens"} <= flags
     for flag in flags:
@@ -216,7 +216,7 @@ async def test_an_unknown_flag_is_refused(tmp_path):
 @pytest.mark.parametrize("package", ["xllamacpp", "gguf"])
 def test_a_missing_extra_is_one_sentence(package, tmp_path):
     code = f"import sys; sys.modules[{package!r}] = None\nfrom ixbench_plugins.engines.llamacpp import serve\n"
-    code += "serve.serve(serve.parse(['--port', '1', '--name', 'x']))"
+    code += "serve.serve(serve.parse_settings(['--port', '1', '--name', 'x']))"
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60, env=environment)
     assert run.returncode == 1
@@ -224,7 +224,7 @@ def test_a_missing_extra_is_one_sentence(package, tmp_path):
 
 
 def test_the_defaults_of_server_and_options_are_the_same():
-    settings, options = serve.parse(["--port", "1", "--name", "x"]), LlamaCppOptions()
+    settings, options = serve.parse_settings(["--port", "1", "--name", "x"]), LlamaCppOptions()
     assert (settings.slots, settings.context) == (options.slots, options.context)
     assert (settings.tiny_width, settings.tiny_layers, settings.tiny_seed) == (options.tiny_width, options.tiny_layers, options.tiny_seed)
 

@@ -6,7 +6,7 @@ import pytest
 
 from ixbench_plugins.hardware import nvidia
 from ixbench_plugins.hardware.book import ShippedHardware
-from ixbench_plugins.hardware.nvidia import MODELS, find_sku
+from ixbench_plugins.hardware.nvidia import MODELS, sku_of_gpu
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from ixbench_plugins.hardware.nvidia import MODELS, find_sku
     ],
 )
 def test_models(model, sku):
-    assert find_sku(model) == sku
+    assert sku_of_gpu(model) == sku
 
 
 def test_every_sku_that_can_be_found_stands_in_the_book():

@@ -108,7 +108,7 @@ def test_watched_metrics(rocm, expected):
     assert (len(rows), len(stamps), stamps[0], stamps[-1]) == (case["rows"], case["ticks"], case["first"], case["last"])
     series = {}
     for row in rows:
-        if (watts := tool_json.number(row["socket_power"])) is not None:
+        if (watts := tool_json.quantity(row["socket_power"])) is not None:
             series.setdefault(int(row["gpu"]), []).append((int(row["timestamp"]), watts))
     assert len(series) == case["gpus"]
     joules = [
@@ -209,5 +209,5 @@ def test_no_text_upsets_a_parser(text):
     ],
 )
 def test_quantities(value, found):
-    assert tool_json.number(value) == found
+    assert tool_json.quantity(value) == found
     assert tool_json.size(value, unit="MB") == (None if found is None else found * MIB)

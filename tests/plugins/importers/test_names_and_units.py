@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ixbench_plugins.importers.detect import schema_of
+from ixbench_plugins.importers.detect import schema_name
 from ixbench_plugins.importers.errors import RowError
-from ixbench_plugins.importers.names import engine_of, image_of, model_key, model_of, sku_of, spec_method_of
-from ixbench_plugins.importers.units import seconds_of, speeds_of
-from ixbench_plugins.importers.values import number, slug, text, truth, whole
+from ixbench_plugins.importers.names import engine_of, image_of, model_key, model_of, sku_of_runner, spec_method_of
+from ixbench_plugins.importers.units import latencies_in_seconds, speeds_of
+from ixbench_plugins.importers.values import number, short_slug, text, truth, whole
 
 KNOWN = {"mi355x", "h100", "b200", "gb300", "mi300x", "h200"}
 
@@ -37,12 +37,12 @@ def refusal(call, *arguments):
     ],
 )
 def test_a_runner_is_cut_to_its_sku(name, sku):
-    assert sku_of(name, KNOWN) == sku
+    assert sku_of_runner(name, KNOWN) == sku
 
 
 @pytest.mark.parametrize("name", ["a100-nv", "", ":", "mi355", "xmi355x", "mi355x.nv", "../../h100"])
 def test_hardware_that_no_book_has_is_refused(name):
-    assert refusal(sku_of, name, KNOWN) == "unknown_hardware"
+    assert refusal(sku_of_runner, name, KNOWN) == "unknown_hardware"
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,11 @@ def test_the_best_name_of_a_model_counts_and_none_is_refused():
 
 
 def test_the_suffix_decides_the_unit():
-    seconds = seconds_of({"median_tpot_ms": 25.0, "p99.9_ttft_ms": 150.5, "median_e2el": 4.0, "duration": 60.0, "goodput": 3.0}, 60.0)
+    seconds = latencies_in_seconds(
+        {"median_tpot_ms": 25.0, "p99.9_ttft_ms": 150.5, "median_e2el": 4.0, "duration": 60.0, "goodput": 3.0}, 60.0
+    )
     assert seconds == {"median_tpot": 0.025, "p99.9_ttft": 0.1505, "median_e2el": 4.0}
-    assert speeds_of(seconds_of({"mean_tpot_ms": 20.0, "std_tpot_ms": 4.0})) == {"mean_intvty": 50.0}
+    assert speeds_of(latencies_in_seconds({"mean_tpot_ms": 20.0, "std_tpot_ms": 4.0})) == {"mean_intvty": 50.0}
 
 
 @pytest.mark.parametrize(
@@ -106,23 +108,23 @@ def test_the_suffix_decides_the_unit():
     ],
 )
 def test_numbers_that_make_no_sense_in_their_unit_are_refused(raw, duration, code):
-    assert refusal(seconds_of, raw, duration) == code
+    assert refusal(latencies_in_seconds, raw, duration) == code
 
 
 @given(st.dictionaries(st.text(max_size=20), st.floats(allow_nan=True)))
 def test_any_keys_are_read_or_refused(raw):
     with suppress(RowError):
-        assert all(stem.split("_")[1] in ("ttft", "tpot", "itl", "e2el") for stem in seconds_of(raw, 10.0))
+        assert all(stem.split("_")[1] in ("ttft", "tpot", "itl", "e2el") for stem in latencies_in_seconds(raw, 10.0))
 
 
 @pytest.mark.parametrize("document", [[], 3, "text", None, {}, {"hw": "h100"}, {"hardware": "h100", "metrics": []}, {"metadata": {}}])
 def test_what_has_no_known_shape_is_refused(document):
-    assert refusal(schema_of, document) == "unknown_schema"
+    assert refusal(schema_name, document) == "unknown_schema"
 
 
 def test_the_other_schemas():
-    assert schema_of({"aiperf_version": "0.13.0"}) == "aiperf_summary"
-    assert schema_of({"metadata": {"request_start_ns": 1}, "metrics": {}}) == "aiperf_record"
+    assert schema_name({"aiperf_version": "0.13.0"}) == "aiperf_summary"
+    assert schema_name({"metadata": {"request_start_ns": 1}, "metrics": {}}) == "aiperf_record"
 
 
 def test_values_are_taken_for_what_they_are():
@@ -131,4 +133,4 @@ def test_values_are_taken_for_what_they_are():
     assert [truth(value) for value in (True, "true", "False", 1, None)] == [True, True, False, None, None]
     assert text("a\x1b[31mb\u202ec\n d" + "x" * 1000).startswith("a [31mb c d")
     assert len(text("x" * 1000)) == 300
-    assert slug("../Aé b<script>") == "a-b-script"
+    assert short_slug("../Aé b<script>") == "a-b-script"

@@ -29,8 +29,8 @@ from ixbench.model.signature import Signature
 from ixbench.plan.show import launch_plan_json
 from ixbench.testing.deployments import recipe_deployment, recipe_deployments, sample_deployment
 from ixbench.testing.kit.another_process import assert_same
-from ixbench.testing.kit.contract import assert_finding, assert_given, assert_strict, assert_taken, refusals
-from ixbench.testing.kit.pages import UNKNOWN_LINES, page_of
+from ixbench.testing.kit.contract import assert_finding, assert_given, assert_strict, assert_taken, refusal_text
+from ixbench.testing.kit.pages import UNKNOWN_LINES, counter_page
 from ixbench.testing.kit.plain import plain
 from ixbench.testing.kit.sealed import pure
 from ixbench.testing.kit.stand_in import never_ready, refused_url
@@ -88,7 +88,7 @@ class AdapterSuite:
             try:
                 found = self.deployments()
             except ValidationError as error:
-                raise pytest.Collector.CollectError(f"{type(self).__name__}: {self._refused()} is refused: {refusals(error)}") from None
+                raise pytest.Collector.CollectError(f"{type(self).__name__}: {self._refused()} is refused: {refusal_text(error)}") from None
             metafunc.parametrize("deployment", list(found.values()), ids=list(found))
 
     def test_the_host_takes_it(self) -> None:
@@ -281,7 +281,7 @@ class AdapterSuite:
         metrics = self.adapter.metrics()
         if metrics is None:
             return
-        page = page_of(metrics, 10.0)
+        page = counter_page(metrics, 10.0)
         reading = read_exposition("\n".join(page), metrics)
         unread = {alias.canonical for alias in metrics.aliases} - set(reading.series)
         assert not unread, f"no page offers {', '.join(sorted(unread))}: two aliases, or their labels, exclude each other"
@@ -294,7 +294,7 @@ class AdapterSuite:
         metrics = self.adapter.metrics()
         if metrics is None or not any(alias.canonical in COUNTERS for alias in metrics.aliases):
             return
-        window = engine_window(read_exposition("\n".join(page_of(metrics, value)), metrics) for value in (1000.0, 3.0, 4.0))
+        window = engine_window(read_exposition("\n".join(counter_page(metrics, value)), metrics) for value in (1000.0, 3.0, 4.0))
         assert window.reset, "a counter went down, and that was not seen"
         assert all(delta >= 0 for delta in window.delta.values()), f"counted below zero: {window.delta}"
 

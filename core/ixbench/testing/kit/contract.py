@@ -45,10 +45,10 @@ def options_of(options: type[OptionsT], table: Mapping[str, Any]) -> OptionsT:
     try:
         return options.model_validate(dict(table))
     except ValidationError as error:
-        raise AssertionError(f"the options {dict(table)} are refused: {refusals(error)}") from None
+        raise AssertionError(f"the options {dict(table)} are refused: {refusal_text(error)}") from None
 
 
-def refusals(error: ValidationError) -> str:
+def refusal_text(error: ValidationError) -> str:
     """Return what pydantic refused, in one line."""
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'the table'}: {fault['msg']}" for fault in error.errors())
 

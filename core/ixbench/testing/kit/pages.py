@@ -24,7 +24,7 @@ UNKNOWN_LINES = (
 """What newer builds, other libraries and broken pages put beside what is looked for."""
 
 
-def page_of(metrics: EngineMetrics, value: float) -> list[str]:
+def counter_page(metrics: EngineMetrics, value: float) -> list[str]:
     """Return the lines of a page on which everything that the aliases name has this value, under its newest name."""
     lines: list[str] = []
     for alias in metrics.aliases:

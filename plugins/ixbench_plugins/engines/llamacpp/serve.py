@@ -21,7 +21,7 @@ NEEDS = "engine llamacpp needs {package}: pip install 'ixbench[llamacpp]'"
 _PARENT_POLL_S = 0.5
 
 
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+def parse_settings(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the settings of a command line; exits with code 2 and one sentence where it is wrong."""
     tiny = TinyModel()
     parser = argparse.ArgumentParser(prog="llamacpp", description=__doc__, allow_abbrev=False)
@@ -105,4 +105,4 @@ def serve(settings: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    serve(parse())
+    serve(parse_settings())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ixbench.api.report import build_ladder, counted, format_change, format_rate, format_usd
-from ixbench_plugins.reporters.compare.words import answer, counts, engines, gate, interval, rate, remark
+from ixbench_plugins.reporters.compare.words import answer, engines, gate, interval, remark, side_rate, verdict_counts
 from ixbench_plugins.reporters.page.chart import charts, legend
 from ixbench_plugins.reporters.page.facts import IMPORTED, IMPORTED_NOTE, marks_of
 from ixbench_plugins.reporters.page.names import engine_name, load_words
@@ -180,20 +180,20 @@ def _facts(found: Comparison) -> Iterator[Fact]:
     at = f"at {rung.target:g} tok/s/user"
     for name, side in (("A", rung.a), ("B", rung.b)):
         detail = f"{engine_name(side.engine)}, {side.status}" if side.engine else side.status.replace("_", " ")
-        yield Fact(label=f"{name} {at}", value=f"{rate(side)} tok/s/GPU" if side.tok_s_gpu is not None else MISSING, detail=detail)
+        yield Fact(label=f"{name} {at}", value=f"{side_rate(side)} tok/s/GPU" if side.tok_s_gpu is not None else MISSING, detail=detail)
     yield Fact(label="Difference", value=format_change(rung.difference.share), detail=rung.difference.verdict)
     area = found.ladder.area
     if area is not None:
         yield Fact(label="Area under the frontier", value=format_change(area.difference.share), detail=area.difference.verdict)
-    yield Fact(label="Rungs", value=str(len(found.ladder.rungs)), detail=counts(found))
+    yield Fact(label="Rungs", value=str(len(found.ladder.rungs)), detail=verdict_counts(found))
 
 
 def _rungs(found: LadderComparison, caption: str) -> Table:
     rows = tuple(
         (
             f"{rung.target:g} tok/s",
-            rate(rung.a),
-            rate(rung.b),
+            side_rate(rung.a),
+            side_rate(rung.b),
             format_change(rung.difference.share),
             interval(rung.difference),
             rung.difference.verdict,
@@ -318,7 +318,7 @@ def _label(rung: RungComparison) -> str:
 
 
 def _words(rung: RungComparison) -> str:
-    rates = f"A {rate(rung.a)}, B {rate(rung.b)} tok/s/GPU"
+    rates = f"A {side_rate(rung.a)}, B {side_rate(rung.b)} tok/s/GPU"
     return f"At {rung.target:g} tok/s/user: {rates}, {_label(rung)}, {rung.difference.verdict}; {remark(rung)}"
 
 

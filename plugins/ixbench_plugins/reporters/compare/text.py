@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ixbench_plugins.reporters.page.html import environment
+from ixbench_plugins.reporters.page.html import template_environment
 from ixbench_plugins.reporters.terminal import Terminal
 from ixbench_plugins.reporters.text import MISSING, escape, markdown_list, markdown_table
 
@@ -23,7 +23,7 @@ def html(page: ComparePage, theme: str) -> str:
 
     :param theme: auto, light or dark.
     """
-    return environment().get_template("compare.html.jinja").render(page=page, theme=theme, same=_SAME)
+    return template_environment().get_template("compare.html.jinja").render(page=page, theme=theme, same=_SAME)
 
 
 def plain(page: ComparePage, width: int) -> str:

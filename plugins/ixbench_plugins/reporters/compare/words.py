@@ -26,7 +26,7 @@ def interval(found: RateDifference) -> str:
     return words if found.basis == "repeats" else f"{words} *"
 
 
-def rate(side: RungSide) -> str:
+def side_rate(side: RungSide) -> str:
     """Return the rate of a side."""
     return format_rate(side.tok_s_gpu)
 
@@ -64,9 +64,11 @@ def _primary(found: Comparison) -> str:
     rung = found.ladder.primary
     where = f"At {rung.target:g} tok/s/user"
     if rung.difference.share is None:
-        sides = [f"{name} sustains {rate(side)} tok/s/GPU" for name, side in (("A", rung.a), ("B", rung.b)) if side.tok_s_gpu is not None]
+        sides = [
+            f"{name} sustains {side_rate(side)} tok/s/GPU" for name, side in (("A", rung.a), ("B", rung.b)) if side.tok_s_gpu is not None
+        ]
         return f"{where}: {'; '.join((*sides, *_misses(rung)))}."
-    rates = f"B sustains {rate(rung.b)} tok/s/GPU and A {rate(rung.a)}"
+    rates = f"B sustains {side_rate(rung.b)} tok/s/GPU and A {side_rate(rung.a)}"
     return f"{where} {rates}: {_told(rung.difference)}."
 
 
@@ -85,10 +87,10 @@ def _told(found: RateDifference) -> str:
 
 
 def _counts(found: Comparison) -> str:
-    return f"Of {counted(len(found.ladder.rungs), 'rung')}: {counts(found)}."
+    return f"Of {counted(len(found.ladder.rungs), 'rung')}: {verdict_counts(found)}."
 
 
-def counts(found: Comparison) -> str:
+def verdict_counts(found: Comparison) -> str:
     """Return how many rungs have each verdict."""
     verdicts = Counter(rung.difference.verdict for rung in found.ladder.rungs)
     names = {"cannot be told apart": "not told apart"}

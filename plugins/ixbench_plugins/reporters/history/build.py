@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import SettingChange, changed_settings, told_apart
 from ixbench_plugins.reporters.history.content import History, Series, Step, Track
 from ixbench_plugins.reporters.lots import ladder_of, lots_of, model_names, parts_of, sku_names, work_names
-from ixbench_plugins.reporters.survey_content import at_one_rung, read_as
+from ixbench_plugins.reporters.survey_content import at_one_rung, reading_fields
 from ixbench_plugins.reporters.survey_words import notes_on_work
 from ixbench_plugins.reporters.unread import made_with, unread_of
 
@@ -56,7 +56,7 @@ def _track(lot: Lot, model: str, sku: str, work: str) -> Track:
         sku=sku,
         work=work,
         style=lot.style,
-        **read_as(settings),
+        **reading_fields(settings),
         series=tuple(series for series in made if series.steps),
         undated=sum(not member.date and member.point.usable for member in lot.members),
         notes=tuple(_notes(lot, settings)),

@@ -10,7 +10,7 @@ from ixbench_plugins.reporters.history import words
 from ixbench_plugins.reporters.page.chart import COLOURS, NARROW, SHAPES, WIDE, LegendEntry, Size, Tick
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.scale import Scale, tick_label
-from ixbench_plugins.reporters.page.shapes import CROSS, core, number, shape
+from ixbench_plugins.reporters.page.shapes import CROSS, coordinate, core, shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,7 +102,7 @@ def _lines(series: Series, x: Scale, y: Scale) -> Iterator[str]:
     stretch: list[str] = []
     for step in (*series.steps, None):
         if step is not None and step.tok_s_gpu is not None:
-            stretch.append(f"{number(x.at(_days(step)))} {number(y.at(step.tok_s_gpu))}")
+            stretch.append(f"{coordinate(x.at(_days(step)))} {coordinate(y.at(step.tok_s_gpu))}")
             continue
         if len(stretch) > 1:
             yield f"M{'L'.join(stretch)}"

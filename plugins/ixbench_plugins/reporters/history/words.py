@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import counted, format_change, format_rate
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Table
-from ixbench_plugins.reporters.survey_words import how_read, marks_of, miss, rate
+from ixbench_plugins.reporters.survey_words import how_read, miss, rate_or_why, style_marks
 from ixbench_plugins.reporters.text import MISSING
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ HEADERS = ("Run", "tok/s/GPU", "Change", "Precision", "Read", "What changed", "R
 
 def marks(track: Track) -> tuple[str, ...]:
     """Return what the numbers of a track are beside measured."""
-    return marks_of(track.style)
+    return style_marks(track.style)
 
 
 def heading(track: Track) -> str:
@@ -71,11 +71,11 @@ def change(step: Step) -> str:
 def hover(step: Step, engine: str) -> Iterator[str]:
     """Yield what a mark says when it is pointed at."""
     yield f"{engine_name(engine)}, {step.started}"
-    yield f"{rate(step)}{' tok/s/GPU' if step.tok_s_gpu is not None else ''}{f', {change(step)}' if step.share is not None else ''}"
-    yield from changes(step.changed, _HOVER)
+    yield f"{rate_or_why(step)}{' tok/s/GPU' if step.tok_s_gpu is not None else ''}{f', {change(step)}' if step.share is not None else ''}"
+    yield from change_sentences(step.changed, _HOVER)
 
 
-def changes(changed: Sequence[SettingChange], most: int = MOST) -> list[str]:
+def change_sentences(changed: Sequence[SettingChange], most: int = MOST) -> list[str]:
     """Return what changed, a sentence each; beyond `most` only how many more."""
     found = [f"{one.group}: {one.name}: {_cut(one.a)} -> {_cut(one.b)}" for one in changed[:most]]
     return [*found, *([f"and {len(changed) - most} more"] if len(changed) > most else [])]
@@ -87,7 +87,7 @@ def _cut(text: str | None) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def table(series: Series, track: Track) -> Table:
+def step_table(series: Series, track: Track) -> Table:
     """Return the steps of one engine, the newest first."""
     mark = f", {marks(track)[0]}" if marks(track) else ""
     return Table(
@@ -99,10 +99,10 @@ def table(series: Series, track: Track) -> Table:
 
 
 def _row(step: Step, *, first: bool) -> tuple[str, ...]:
-    changed = "; ".join(changes(step.changed)) or (MISSING if first else "nothing that is on record")
+    changed = "; ".join(change_sentences(step.changed)) or (MISSING if first else "nothing that is on record")
     left = f", {step.left_out} invalid or failed left out" if step.left_out else ""
     rests = ", ".join(step.points or step.runs) + left
-    return (step.started, rate(step), change(step), step.precision or MISSING, step.status.replace("_", " "), changed, rests)
+    return (step.started, rate_or_why(step), change(step), step.precision or MISSING, step.status.replace("_", " "), changed, rests)
 
 
 def reading_notes(track: Track) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench_plugins.reporters.history import chart, words
-from ixbench_plugins.reporters.page.html import environment
+from ixbench_plugins.reporters.page.html import template_environment
 from ixbench_plugins.reporters.survey_words import NOTES, NOTHING
 from ixbench_plugins.reporters.text import escape, markdown_list, markdown_table
 
@@ -20,7 +20,7 @@ def html(found: History, theme: str) -> str:
 
     :param theme: auto, light or dark.
     """
-    template = environment().get_template("history.html.jinja")
+    template = template_environment().get_template("history.html.jinja")
     return template.render(found=found, theme=theme, words=words, chart=chart, nothing=NOTHING, style_notes=NOTES)
 
 
@@ -47,6 +47,6 @@ def _track(track: Track) -> Iterator[str]:
         yield from (f"> {escape(NOTES[track.style])}", "")
     yield f"**{escape(words.answer(track))}**"
     for series in track.series:
-        table = words.table(series, track)
+        table = words.step_table(series, track)
         yield from ("", f"{escape(table.caption)}:", "", *markdown_table(table.headers, table.rows, right=table.right))
     yield from ("", *markdown_list(words.reading_notes(track)))

@@ -11,7 +11,7 @@ from ixbench.api.report import counted
 from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Leaderboard, RankedEngine, RungReading
 from ixbench_plugins.reporters.leaderboard.prices import SkuPrices, prices_of
 from ixbench_plugins.reporters.lots import ladder_of, lots_of, model_names, newest_date, sku_names, work_names
-from ixbench_plugins.reporters.survey_content import at_one_rung, read_as
+from ixbench_plugins.reporters.survey_content import at_one_rung, reading_fields
 from ixbench_plugins.reporters.survey_words import notes_on_work
 from ixbench_plugins.reporters.unread import made_with, unread_of, versions_of
 
@@ -82,7 +82,7 @@ def _boards(lots: Sequence[Lot], dates: _Dates, prices: SkuPrices) -> Iterator[B
         yield Board(
             work=works[work],
             style=style,
-            **read_as(settings),
+            **reading_fields(settings),
             models=tuple(dict.fromkeys(row.cell.model for row in rows)),
             skus=tuple(sorted({row.cell.sku for row in rows})),
             cells=tuple(row.cell for row in rows),

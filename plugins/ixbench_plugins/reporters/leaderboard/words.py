@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import counted, format_change, format_rate, format_usd
 from ixbench_plugins.reporters.page.names import engine_name
 from ixbench_plugins.reporters.page.parts import Table
-from ixbench_plugins.reporters.survey_words import how_read, marks_of, miss, rate
+from ixbench_plugins.reporters.survey_words import how_read, miss, rate_or_why, style_marks
 from ixbench_plugins.reporters.text import MISSING
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class CellWords:
 
 def marks(board: Board) -> tuple[str, ...]:
     """Return what the numbers of a board are beside measured."""
-    return marks_of(board.style)
+    return style_marks(board.style)
 
 
 def heading(board: Board) -> str:
@@ -76,7 +76,7 @@ def _cell(cell: Cell, best: float | None) -> CellWords:
     if reading.runner_up is not None:
         engine += f", not told apart from {engine_name(reading.runner_up)}"
     return CellWords(
-        value=rate(reading),
+        value=rate_or_why(reading),
         reached=reading.tok_s_gpu is not None,
         best=best is not None and reading.tok_s_gpu == best,
         engine=engine,
@@ -159,7 +159,7 @@ def _table(caption: str, rows: Sequence[tuple[int | None, RankedEngine]]) -> Tab
                 MISSING if rank is None else str(rank),
                 entry.sku,
                 _engine(entry.reading),
-                rate(entry.reading),
+                rate_or_why(entry.reading),
                 format_usd(entry.reading.usd_per_mtok),
                 since(entry.change) or MISSING,
                 entry.reading.date or MISSING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ixbench_plugins.reporters.leaderboard import words
-from ixbench_plugins.reporters.page.html import environment
+from ixbench_plugins.reporters.page.html import template_environment
 from ixbench_plugins.reporters.survey_words import NOTES, NOTHING
 from ixbench_plugins.reporters.text import MISSING, escape, markdown_list, markdown_table
 
@@ -20,7 +20,7 @@ def html(found: Leaderboard, theme: str) -> str:
 
     :param theme: auto, light or dark.
     """
-    template = environment().get_template("leaderboard.html.jinja")
+    template = template_environment().get_template("leaderboard.html.jinja")
     return template.render(found=found, theme=theme, words=words, nothing=NOTHING, style_notes=NOTES)
 
 

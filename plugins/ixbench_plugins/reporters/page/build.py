@@ -55,7 +55,7 @@ def _section(group: Group, anchor: str) -> Section:
         warnings=tuple(_warnings(numbers)),
         answer=facts.answer(numbers),
         facts=tuple(facts.figures(numbers)),
-        counts=tuple(facts.counts(numbers)),
+        counts=tuple(facts.what_was_tested(numbers)),
         footnotes=(*filter(None, [facts.latency_note(numbers.ladder)]), *facts.footnotes(numbers)),
         charts=drawn,
         chart_words=_chart_words(numbers),

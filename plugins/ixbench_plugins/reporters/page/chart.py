@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ixbench.api.report import counted, format_rate
 from ixbench_plugins.reporters.page.picture import point_words
 from ixbench_plugins.reporters.page.scale import Scale, tick_label
-from ixbench_plugins.reporters.page.shapes import CROSS, core, number, shape
+from ixbench_plugins.reporters.page.shapes import CROSS, coordinate, core, shape
 from ixbench_plugins.reporters.page.trace import traces_of
 from ixbench_plugins.reporters.words import interval_rate, read
 
@@ -253,8 +253,8 @@ def _bars(point: PicturePoint, picture: Picture, x: Scale, y: Scale) -> str:
         if both is not None:
             low, high = (scale.at(min(max(value, scale.low), scale.high)) for value in both)
             place = scale.at(point.x if scale is x else point.y)
-            start = f"M{number(low - place)} 0" if scale is x else f"M0 {number(low - place)}"
-            path += f"{start}{step}{number(high - low)}"
+            start = f"M{coordinate(low - place)} 0" if scale is x else f"M0 {coordinate(low - place)}"
+            path += f"{start}{step}{coordinate(high - low)}"
     return path
 
 
@@ -267,7 +267,7 @@ def _lines(picture: Picture, traces: PictureLines, x: Scale, y: Scale) -> Iterat
 
 def _path(piece: Piece, x: Scale, y: Scale, *, stairs: bool) -> str:
     """Return a path through a piece of a line; as stairs, what is read at a place holds back to the place before."""
-    places = [(number(x.at(speed)), number(y.at(rate))) for speed, rate in piece]
+    places = [(coordinate(x.at(speed)), coordinate(y.at(rate))) for speed, rate in piece]
     text = [f"M{places[0][0]} {places[0][1]}"]
     for (_, before), (across, down) in pairwise(places):
         if not stairs:

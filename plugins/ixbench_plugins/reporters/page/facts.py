@@ -22,7 +22,7 @@ from ixbench_plugins.reporters.points import INTERVALS_NOTE, THIN_NOTE
 from ixbench_plugins.reporters.rungs import cost_sentences, settings_sentences
 from ixbench_plugins.reporters.table import ends, latency, seconds
 from ixbench_plugins.reporters.text import MISSING
-from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, headline, interval_rate, notes, read, remarks, simulated_notes
+from ixbench_plugins.reporters.words import NOT_CREDIBLE, SIMULATED, headline, interval_rate, read, remarks, report_notes, simulated_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -175,7 +175,7 @@ def latency_note(ladder: Ladder) -> str:
     )
 
 
-def counts(numbers: Numbers) -> Iterator[Fact]:
+def what_was_tested(numbers: Numbers) -> Iterator[Fact]:
     """Yield what was tested, with the numbers of the footnotes behind engines."""
     ladder = numbers.ladder
     yield Fact(label="Configurations", value=str(ladder.configs), detail=_not_counted(ladder))
@@ -252,7 +252,7 @@ def ladder_notes(numbers: Numbers) -> Iterator[str]:
     yield from settings_sentences(numbers.ladder)
     # What simulated numbers are stands at the head of the section already.
     said = {*simulated_notes(numbers.points), *(f"Let pass on demand: {text}" for text in numbers.ladder.mismatches)}
-    yield from (note for note in notes(numbers.ladder) if note not in said)
+    yield from (note for note in report_notes(numbers.ladder) if note not in said)
 
 
 def cost_table(numbers: Numbers) -> Table | None:

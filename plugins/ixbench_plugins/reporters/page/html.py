@@ -19,11 +19,11 @@ def html(page: Page, theme: str) -> str:
 
     :param theme: auto, light or dark.
     """
-    template = environment().get_template("page.html.jinja")
-    return template.render(page=page, theme=theme, questions=questions(page))
+    template = template_environment().get_template("page.html.jinja")
+    return template.render(page=page, theme=theme, questions=questions_schema(page))
 
 
-def environment() -> Environment:
+def template_environment() -> Environment:
     """Return what renders the templates of this folder: escaped, strict, and without control characters."""
     return Environment(
         loader=PackageLoader("ixbench_plugins.reporters.page"),
@@ -35,7 +35,7 @@ def environment() -> Environment:
     )
 
 
-def questions(page: Page) -> dict[str, Any]:
+def questions_schema(page: Page) -> dict[str, Any]:
     """Return the questions in the vocabulary of schema.org, by which search engines find them."""
     return {
         "@context": "https://schema.org",

@@ -8,7 +8,7 @@ CROSS = "M-4.5-4.5 4.5 4.5M-4.5 4.5 4.5-4.5"
 """A point that is not counted."""
 
 
-def number(value: float) -> str:
+def coordinate(value: float) -> str:
     """Return a coordinate: a tenth of a unit is finer than any screen."""
     return f"{value:.1f}".removesuffix(".0")
 
@@ -17,11 +17,11 @@ def shape(index: int, radius: float) -> str:
     """Return the path of one of seven shapes, all of about equal area."""
     corners, turn, size = _SHAPES[index]
     if not corners:
-        reach = number(radius)
-        return f"M-{reach} 0a{reach} {reach} 0 1 0 {number(2 * radius)} 0a{reach} {reach} 0 1 0-{number(2 * radius)} 0z"
+        reach = coordinate(radius)
+        return f"M-{reach} 0a{reach} {reach} 0 1 0 {coordinate(2 * radius)} 0a{reach} {reach} 0 1 0-{coordinate(2 * radius)} 0z"
     angles = [math.radians(turn + 360 * corner / corners) for corner in range(corners)]
     places = [(size * radius * math.sin(angle), -size * radius * math.cos(angle)) for angle in angles]
-    return "M" + "L".join(f"{number(x)} {number(y)}" for x, y in places) + "z"
+    return "M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in places) + "z"
 
 
 def core(radius: float) -> str:
