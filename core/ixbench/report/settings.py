@@ -54,14 +54,6 @@ class Overrides:
         return changed if "use" in self.report else replace(changed, use=settings.use)
 
 
-def apply_report_keys(settings: ReportSettings, sets: Sequence[str], host: Host) -> ReportSettings:
-    """Return the settings as `--set KEY=VALUE` with keys of [report] changes them.
-
-    :raises InputError: for every text that is no such thing or sets what is not allowed.
-    """
-    return read_overrides(sets, ()).apply(settings, host)
-
-
 def read_overrides(sets: Sequence[str], reporters: Collection[str], *, installed: Collection[str] = ()) -> Overrides:
     """Return what `--set` says; the values of [report] are checked by `apply`, a reporter's options by the reporter.
 

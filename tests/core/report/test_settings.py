@@ -7,9 +7,13 @@ import pytest
 from ixbench.host.load import load_host
 from ixbench.model.errors import InputError
 from ixbench.model.run import ReportSettings
-from ixbench.report.settings import apply_report_keys, read_overrides
+from ixbench.report.settings import read_overrides
 
 BASE = ReportSettings(axis="p90")
+
+
+def changed_by(*sets):
+    return read_overrides(sets, ()).apply(BASE, load_host())
 
 
 @pytest.mark.parametrize(
@@ -32,21 +36,21 @@ BASE = ReportSettings(axis="p90")
     ],
 )
 def test_a_key_of_report_is_set(text, key, value):
-    changed = apply_report_keys(BASE, [text], load_host())
+    changed = changed_by(text)
     assert getattr(changed, key) == value
 
 
 def test_what_is_not_set_stays():
-    changed = apply_report_keys(BASE, ["interpolation=linear"], load_host())
+    changed = changed_by("interpolation=linear")
     assert (changed.axis, changed.rungs, changed.use, changed.primary) == (BASE.axis, BASE.rungs, BASE.use, BASE.primary)
-    assert apply_report_keys(BASE, [], load_host()) is BASE
+    assert changed_by() is BASE
 
 
 def test_the_primary_rung_follows_the_rungs_unless_it_is_among_them():
-    assert apply_report_keys(BASE, ["rungs=10,40,70"], load_host()).primary == 40.0
-    assert apply_report_keys(BASE, ["rungs=10,50,48"], load_host()).primary == 50.0
+    assert changed_by("rungs=10,40,70").primary == 40.0
+    assert changed_by("rungs=10,50,48").primary == 50.0
     with pytest.raises(InputError, match=r"--set primary: found 50, which is no rung; allowed: 10, 40"):
-        apply_report_keys(BASE, ["rungs=10,40", "primary=50"], load_host())
+        changed_by("rungs=10,40", "primary=50")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,7 @@ def test_the_primary_rung_follows_the_rungs_unless_it_is_among_them():
 )
 def test_a_value_that_is_not_allowed_is_one_sentence(text, said):
     with pytest.raises(InputError) as caught:
-        apply_report_keys(BASE, [text], load_host())
+        changed_by(text)
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
