@@ -70,7 +70,7 @@ TABLES = {"options": options, "nested": nested, "added": added, "recipes": recip
 
 def _about(model: type[BaseModel], key: str) -> str:
     describe(model)
-    return " ".join((model.model_fields[key].description or "As vLLM's help says.").split())
+    return " ".join((model.model_fields[key].description or "").split())
 
 
 def _markdown(rows: Iterable[tuple[str, ...]]) -> str:

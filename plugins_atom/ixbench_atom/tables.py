@@ -40,6 +40,7 @@ class Speculative(OptionsModel):
     """Speculative decoding: how tokens are drafted, and how many drafts pass."""
 
     method: Literal["mtp", "eagle3", "dspark"]
+    """How tokens are drafted."""
     draft: str | None = None
     """Hub name or folder of the draft model; "mtp" has none."""
     tokens: PositiveInt | None = None
@@ -69,6 +70,7 @@ class KvOffload(HostMemory):
     """A KV cache tier in host memory."""
 
     backend: Literal["off", "lmcache"]
+    """What keeps the blocks: nothing, or LMCache."""
     chunk_tokens: PositiveInt | None = None
     """Tokens that are stored and loaded together; 256 where nothing is said."""
     min_load_tokens: NotNegativeInt | None = None
@@ -98,25 +100,28 @@ class Compilation(OptionsModel):
     """Compilation and graph capture."""
 
     level: Annotated[int, Field(ge=0, le=3)] | None = None
+    """How much is compiled, from 0 (nothing) to 3 (everything); ATOM's default is 3."""
     cudagraph_mode: Literal["NONE", "PIECEWISE", "FULL", "FULL_AND_PIECEWISE", "AF_PIECEWISE"] | None = None
+    """What is captured as graphs: parts of a step, or whole steps."""
     cudagraph_capture_sizes: PositiveSizes | None = None
-    """Sequences a batch, as ATOM counts them: it captures each size with 1 + draft tokens a sequence by itself."""
+    """Batches for which graphs are captured, in sequences, as ATOM counts them: it captures each size with 1 + draft tokens a sequence by
+    itself."""
 
 
 class StateCheckpoints(OptionsModel):
     """Checkpoints of recurrent state, for hybrid models."""
 
     interval_tokens: Annotated[int, Field(ge=-1)] | None = None
-    """0 turns them off; -1 is known to the Kimi K3 image only."""
+    """Tokens between two checkpoints; 0 turns them off, and -1 is known to the Kimi K3 image only."""
     slots: PositiveInt | None = None
-    """Known to the Kimi K3 image only."""
+    """Checkpoints that are kept; known to the Kimi K3 image only."""
 
 
 class OnlineQuant(OptionsModel):
     """Quantization while loading."""
 
     config: QuantFormat | None = None
-    """For all layers that are not excluded and not named in `layers`; without it only those of `layers`."""
+    """Format of all layers that are not excluded and not named in `layers`; without it only those of `layers` are quantized."""
     layers: dict[str, QuantFormat] = Field(default_factory=dict)
     """Formats for layers by name or glob."""
     exclude: tuple[str, ...] = ()
@@ -133,9 +138,9 @@ class WeightLoading(OptionsModel):
     """How the weights are read."""
 
     mmap: bool | None = None
-    """False reads the files instead of mapping them."""
+    """Whether the files are mapped; false reads them instead."""
     threads: PositiveInt | None = None
-    """ATOM's default is 16."""
+    """Threads that read; ATOM's default is 16."""
 
 
 class Profiler(OptionsModel):
@@ -148,4 +153,4 @@ class Profiler(OptionsModel):
     detailed: bool | None = None
     """Whether shapes, stacks and memory are recorded too."""
     timeout: Duration | None = None
-    """How long writing the traces may take; ATOM's default is 300 s."""
+    """How long writing the traces may take, in seconds or as a text; ATOM's default is 300 s."""

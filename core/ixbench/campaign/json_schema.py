@@ -79,22 +79,31 @@ def _runtime(name: str, options: type[BaseModel] | None, definitions: dict[str, 
 
 def _collector(name: str, options: type[BaseModel], definitions: dict[str, Any]) -> dict[str, Any]:
     own = _schema_of(options, f"collector-{name}", definitions)
-    return _closed(f"collector {name}", own.get("properties", {}), own.get("required", []))
+    return _described(own, _closed(f"collector {name}", own.get("properties", {}), own.get("required", [])))
 
 
 def _defaults(host: Host, definitions: dict[str, Any]) -> dict[str, Any]:
     """Return `[defaults]`: a key of any engine, in the form of any engine that has it."""
-    forms: dict[str, list[Any]] = {}
+    forms: dict[str, list[tuple[str, Any]]] = {}
     for engine in host.engines():
         for key, form in _schema_of(engine.Options, engine.name, definitions).get("properties", {}).items():
-            forms.setdefault(key, []).append(form)
+            forms.setdefault(key, []).append((engine.name, form))
     own = {key: _any_of(found) for key, found in forms.items()}
     return _closed("defaults", {**own, **_schema_of(DefaultsTable, "defaults", definitions)["properties"]}, [])
 
 
-def _any_of(forms: list[Any]) -> Any:  # noqa: ANN401 - a schema has any shape
-    different = list({json.dumps(form, sort_keys=True): form for form in forms}.values())
-    return different[0] if len(different) == 1 else {"anyOf": different}
+def _any_of(forms: list[tuple[str, Any]]) -> Any:  # noqa: ANN401 - a schema has any shape
+    """Return a key that several engines have: all of its forms, and what it means, engine by engine where they differ."""
+    meanings: dict[str, list[str]] = {}
+    different: dict[str, Any] = {}
+    for engine, form in forms:
+        bare = {key: value for key, value in form.items() if key != "description"}
+        different.setdefault(json.dumps(bare, sort_keys=True), bare)
+        if "description" in form:
+            meanings.setdefault(form["description"], []).append(engine)
+    words = list(meanings) if len(meanings) == 1 else [f"{', '.join(engines)}: {meaning}" for meaning, engines in meanings.items()]
+    found = next(iter(different.values())) if len(different) == 1 else {"anyOf": list(different.values())}
+    return {**({"description": " ".join(words)} if words else {}), **found}
 
 
 def _closed(title: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
@@ -106,12 +115,14 @@ def _described(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_null(value: Any) -> Any:  # noqa: ANN401 - a schema has any shape
-    """Return a schema without null and without defaults of null: TOML has no such value, a key is simply left out."""
+    """Return a schema without null and without defaults of null: TOML has no such value, a key is simply left out. Words go on one line."""
     if isinstance(value, list):
         return [_without_null(item) for item in value]
     if not isinstance(value, dict):
         return value
     table = {key: _without_null(item) for key, item in value.items() if not (key == "default" and _is_empty(item))}
+    if isinstance(said := value.get("description"), str):
+        table["description"] = " ".join(said.split())
     if "properties" in value:
         table["properties"] = {name: _without_null(form) for name, form in value["properties"].items()}
     forms = [form for form in table.get("anyOf", ()) if form != {"type": "null"}]

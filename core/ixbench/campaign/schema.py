@@ -338,17 +338,29 @@ class CampaignTable(OptionsModel):
     title: Text | None = None
     """Title of the reports, and the last part of the run folder's name."""
     model: ModelTable = ModelTable()
+    """What is served."""
     hardware: HardwareTable = HardwareTable()
+    """What it is served on."""
     workload: WorkloadTable
+    """What is sent to it."""
     defaults: DefaultsTable = DefaultsTable()
+    """Settings of every deployment whose engine has them."""
     deployment: list[DeploymentTable]
+    """The engines, each with its settings and loads; at least one."""
     report: ReportTable = ReportTable()
+    """How results are read."""
     goodput: GoodputTable = GoodputTable()
+    """What a user calls good, by request."""
     prices: PricesTable = PricesTable()
+    """What a GPU-hour costs."""
     accuracy: AccuracyTable | None = None
+    """Questions with known answers that each launch must answer before its points count."""
     run: RunTable = RunTable()
+    """How a run behaves: repeats, retries, and how long an engine may stand still."""
     runtime: RuntimeTable = RuntimeTable()
+    """Where engines run."""
     simulation: SimulationTable = SimulationTable()
+    """How points are simulated where the hardware is absent."""
     collectors: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """`[collectors.<name>]`: the keys of a collector that has some (`ixbench plugins` lists the collectors)."""
     limits: dict[str, NotNegative] = Field(default_factory=dict)

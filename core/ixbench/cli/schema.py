@@ -17,7 +17,7 @@ file and name that file in the first line of the campaign:
 
   #:schema ./ixbench.schema.json
 
-With the name of a reporter, print the JSON Schema of its JSON file instead: every key, and what it means where its name does not say it.
+With the name of a reporter, print the JSON Schema of its JSON file instead: every key, with its unit and what it means.
 """
 
 EXAMPLES = ("ixbench schema > ixbench.schema.json", "ixbench schema ladder > ladder.schema.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ixbench.campaign.json_schema import campaign_schema
+from ixbench.campaign.json_schema import _any_of, campaign_schema
 from ixbench.campaign.schema import CampaignTable, DeploymentTable
 from ixbench.campaign.validate import field_names
 
@@ -49,6 +49,15 @@ def test_defaults_have_the_options_of_all_engines(schema):
     defaults = schema["properties"]["defaults"]["properties"]
     assert {"mode", "max_num_seqs", "args", "concurrency"} <= set(defaults)
     assert not {"engine", "url", "name"} & set(defaults)
+
+
+def test_a_key_that_several_engines_have_means_what_each_says():
+    same, other = {"type": "integer", "description": "Users."}, {"type": "integer", "description": "Slots."}
+    assert _any_of([("a", same), ("b", same)]) == same
+    assert _any_of([("a", same), ("b", other), ("c", same)]) == {"description": "a, c: Users. b: Slots.", "type": "integer"}
+    words = {"type": "string"}
+    assert _any_of([("a", same), ("b", words)]) == {"description": "Users.", "anyOf": [{"type": "integer"}, words]}
+    assert _any_of([("a", words), ("b", words)]) == words
 
 
 def test_workloads_have_their_own_options(schema):

@@ -58,6 +58,23 @@ def sample(tmp_path_factory):
     return load_run(write_sample_run(tmp_path_factory.mktemp("results"), HOST))
 
 
+def keys_of(schema):
+    """Return (name, form) of each key wherever it stands in a schema; a name is that of its type and its own, `Point.id`."""
+    inner = [pair for name, form in schema.get("$defs", {}).items() for pair in keys_in(form, name)]
+    return [*keys_in({key: form for key, form in schema.items() if key != "$defs"}, schema["title"].rpartition(" ")[2]), *inner]
+
+
+def keys_in(form, above):
+    parts = form.items() if isinstance(form, dict) else enumerate(form) if isinstance(form, list) else ()
+    for key, part in parts:
+        if key == "properties":
+            for name, found in part.items():
+                yield f"{above}.{name}", found
+                yield from keys_in(found, f"{above}.{name}")
+        elif key not in {"default", "enum", "const"}:
+            yield from keys_in(part, above)
+
+
 def views():
     point = sample_point("vllm-c8", speed_tok_s_user=50, rate_tok_s_gpu=5000)
     agentic = {"agentic": True, "workload": "agentx", "input_tokens": None, "output_tokens": None, "preset": "agentx"}
@@ -113,6 +130,25 @@ def test_every_key_is_told_and_none_is_left_out(reporter, sample):
         assert definition["additionalProperties"] is False
         assert sorted(definition["required"]) == sorted(definition["properties"])
         assert definition["description"]
+
+
+@pytest.mark.parametrize("name", [*map(named, WRITING), None], ids=str)
+def test_every_key_of_every_schema_has_a_meaning(name, capsys):
+    assert main(["schema", *([name] if name is not None else [])]) == 0
+    found = keys_of(json.loads(capsys.readouterr().out))
+    assert len(found) > 2
+    assert [key for key, form in found if not form.get("description", "").endswith(".")] == []
+    assert [key for key, form in found if "\n" in form["description"]] == []
+
+
+def test_a_meaning_stands_under_the_field_wherever_it_is_declared():
+    holder = schema_of(Holding, title="t", description="d")
+    assert [(name, form.get("description")) for name, form in keys_of(holder)] == [
+        ("t.things", "All of them, on two lines."),
+        ("t.more", "How many more; null = none."),
+        ("Thing.size", None),
+        ("Thing.names", "By name; null = there are none."),
+    ]
 
 
 def test_a_row_without_what_every_row_has_is_refused():
@@ -171,6 +207,34 @@ def test_wrong_words_are_one_sentence(words, said, capsys):
     assert "Traceback" not in err
 
 
+@dataclass
+class Thing:
+    """A thing."""
+
+    size: int = 3
+    names: dict[str, int] | None = None
+    """By name; None = there are none."""
+
+
+@dataclass
+class Holder:
+    """What holds things."""
+
+    things: list[Thing]
+    """All of them,
+    on two lines."""
+    more: int | None
+    """Never said."""
+
+
+@dataclass
+class Holding(Holder):
+    """What says something else of one of its keys."""
+
+    more: int | None
+    """How many more; None = none."""
+
+
 class Untyped(Reporter[OptionsModel]):
     """Says of its JSON what is no type."""
 
@@ -189,15 +253,6 @@ class Untyped(Reporter[OptionsModel]):
 def test_what_is_no_type_is_the_plugins_fault():
     with pytest.raises(PluginError, match="acme 1: reporter untyped: its JSON has no schema: "):
         report_schema(ChosenReporter(reporter=Untyped(), source="acme 1"))
-
-
-@dataclass
-class Thing:
-    """A thing."""
-
-    size: int = 3
-    names: dict[str, int] | None = None
-    """By name; None = there are none."""
 
 
 def test_what_has_a_default_is_written_all_the_same():
