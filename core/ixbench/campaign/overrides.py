@@ -88,11 +88,11 @@ def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
             path = _resolve(table, keys)
             # Flags and variables hold texts such as 0,1 that are no lists.
             value = parse_scalar(text_of_value) if _VERBATIM & set(path) else parse_value(text_of_value)
-            _place(table, path, value, key=".".join(keys))
+            known = _place(table, path, value, key=".".join(keys))
         except InputError as error:
             faults += error.faults
         else:
-            overridden[path] = f"--set {'.'.join(keys)}"
+            overridden |= {path[:length]: f"--set {'.'.join(keys)}" for length in range(known + 1, len(path) + 1)}
     if faults:
         raise InputError(faults)
     return replace(document, table=table, overridden=overridden)
@@ -150,11 +150,16 @@ def _resolve(table: dict[str, Any], keys: tuple[str, ...]) -> KeyPath:
     return ("deployment", index, *rest)
 
 
-def _place(table: Any, path: KeyPath, value: object, *, key: str) -> None:  # noqa: ANN401 - the table is not validated yet
+def _place(table: Any, path: KeyPath, value: object, *, key: str) -> int:  # noqa: ANN401 - the table is not validated yet
+    """Set a value, and return how many tables on the way to it were there; the others were made for it."""
+    known = len(path) - 1
     for depth, part in enumerate(path[:-1]):
+        if isinstance(table, dict) and part not in table:
+            known = min(known, depth)
         inner = table[part] if isinstance(part, int) else table.setdefault(part, {})
         if not isinstance(inner, dict | list) or (isinstance(inner, list) and not isinstance(path[depth + 1], int)):
             problem = f"{part!r} is {'a list' if isinstance(inner, list) else 'no table'}, so there is no {path[depth + 1]!r} in it"
             raise InputError(Fault(where=f"--set {key}", problem=problem))
         table = inner
     table[path[-1]] = value
+    return known

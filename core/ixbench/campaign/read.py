@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 DEFAULT_AXIS = "median"
+_LONGEST_SLUG = 100
+"""Characters of a title in the name of a run folder, which the system bounds."""
 _NO_TABLES = frozenset({"schema", "title", "deployment", "defaults"})
 """Keys at the top that are no tables, or are read with the deployments, where it is told if they are none."""
 
@@ -104,7 +106,7 @@ def campaign_from_document(document: Document, host: Host) -> Campaign:
     return Campaign(
         where=document.where,
         title=title,
-        slug=slug(title) or "campaign",
+        slug=slug(slug(title)[:_LONGEST_SLUG]) or "campaign",
         model=model,
         hardware=hardware,
         sku=sku,

@@ -186,6 +186,17 @@ def test_a_wrong_value_is_told_at_the_flag_that_gave_it(write, house):
     ]
 
 
+def test_what_is_wrong_with_a_table_that_only_a_flag_made_is_told_at_that_flag(write, house):
+    sets = ["matrix.tensor_parallel=1", "collectors.nobody.every=2", "accuracy.match=exact", "accuracy.at_least=0.5"]
+    with pytest.raises(InputError) as error:
+        read_campaign(write(FILE), house, overrides=sets)
+    assert [fault.where for fault in error.value.faults] == [
+        "--set matrix.tensor_parallel",
+        "--set collectors.nobody.every",
+        "--set accuracy.match: questions",
+    ]
+
+
 def test_attach_sets_the_url_of_every_deployment(write, house):
     table = attach_deployments(document(), "http://h:1").table
     assert [deployment["url"] for deployment in table["deployment"]] == ["http://h:1"] * 2

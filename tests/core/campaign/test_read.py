@@ -269,6 +269,13 @@ concurrency = 1
     assert second.executable == "acme"
 
 
+def test_a_long_title_makes_no_long_folder(write, house):
+    title = f"{'Long ' * 30}- {'x' * 5000}"
+    campaign = read_campaign(write(HEAD + '[[deployment]]\nengine = "acme"\nconcurrency = 1'), house, overrides=[f"title={title}"])
+    assert campaign.title == title
+    assert campaign.slug == ("long-" * 20).removesuffix("-")
+
+
 def test_tables_with_their_defaults(write, house):
     text = HEAD + '[[deployment]]\nengine = "acme"\nconcurrency = 1'
     campaign = read_campaign(write(text, name="kimi_K3.toml"), house)
