@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     from ixbench.model.launch import Scalar
 
-Axis = tuple[KeyPath, list["str | int | float | bool"]]
+MatrixAxis = tuple[KeyPath, list["str | int | float | bool"]]
 """A setting's path and its values."""
 
 _FORM = "a list of texts, numbers or true and false"
 _APART = ("name", "engine", "recipe", "url", "concurrency", "rate", "at", "matrix", "api_key_env", "gpus")
 
 
-def read_matrix(table: Mapping[str, Any], locate: Callable[[KeyPath], str]) -> tuple[list[Axis], list[Fault]]:
+def read_matrix(table: Mapping[str, Any], locate: Callable[[KeyPath], str]) -> tuple[list[MatrixAxis], list[Fault]]:
     """Return the settings to sweep in the order of their keys, which may be dotted, nested or quoted: `args.--flag`, `env.NAME`."""
-    axes: list[Axis] = []
+    axes: list[MatrixAxis] = []
     faults: list[Fault] = []
     for written, values in _leaves(table, ()):
         where = locate(written)
@@ -36,7 +36,7 @@ def read_matrix(table: Mapping[str, Any], locate: Callable[[KeyPath], str]) -> t
     return axes, faults
 
 
-def combinations(axes: list[Axis]) -> Iterator[dict[KeyPath, str | int | float | bool]]:
+def combinations(axes: list[MatrixAxis]) -> Iterator[dict[KeyPath, str | int | float | bool]]:
     """Yield every choice of one value a setting, the last setting changing fastest; one empty choice where nothing is swept."""
     for choice in product(*(values for _, values in axes)):
         yield dict(zip((path for path, _ in axes), choice, strict=True))

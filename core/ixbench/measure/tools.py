@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ixbench.measure.blocks import Booleans, Integers
     from ixbench.model.record import RequestRecord
 
-Reading = dict[str, float | list[float] | None]
+ToolReading = dict[str, float | list[float] | None]
 """A tool's numbers of one request by its own names, in seconds; None where the tool has none."""
 
 
@@ -222,7 +222,7 @@ TOOLS: dict[str, Tool] = {
 _OWN_FURTHER = ("ttfa", "tpot_tail", "speed", "e2e_norm", "dispatch_delay", "ttft_sched", "e2el_sched", "connect", "stall")
 
 
-def read_as(tool: str, record: RequestRecord) -> Reading:
+def read_as(tool: str, record: RequestRecord) -> ToolReading:
     """Return one record's numbers under a tool's rules.
 
     :raises BadRecordError: if the record's stamps go backwards.
@@ -231,7 +231,7 @@ def read_as(tool: str, record: RequestRecord) -> Reading:
     refuse_backwards((record,))
     rules = TOOLS[tool]
     times = rules.times(record)
-    reading: Reading = {"ttft": times.ttft, "e2el": times.e2el}
+    reading: ToolReading = {"ttft": times.ttft, "e2el": times.e2el}
     for name, field in rules.names:
         value = getattr(times, field)
         reading[name] = (value / NS_PER_S).tolist() if isinstance(value, np.ndarray) else value

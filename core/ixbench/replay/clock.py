@@ -12,7 +12,7 @@ from ixbench.model.units import NS_PER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
+class ClockAnchor:
     """The same moment on both clocks: turns stamps of a record into dates."""
 
     wall_ns: int
@@ -21,7 +21,7 @@ class Anchor:
     """Nanoseconds of the record's clock."""
 
 
-def drift_s(first: Anchor, last: Anchor) -> float:
+def drift_s(first: ClockAnchor, last: ClockAnchor) -> float:
     """Return by how much the wall clock ran ahead of the record's clock from one moment to another; negative where it fell behind."""
     return ((last.wall_ns - first.wall_ns) - (last.mono_ns - first.mono_ns)) / NS_PER_S
 
@@ -35,7 +35,7 @@ class Clock(Protocol):
         ...
 
     @property
-    def anchor(self) -> Anchor:
+    def anchor(self) -> ClockAnchor:
         """When this clock began, on both clocks."""
         ...
 
@@ -48,15 +48,15 @@ class Clock(Protocol):
         ...
 
 
-def read_anchor() -> Anchor:
+def read_anchor() -> ClockAnchor:
     """Read both clocks as close to one another as possible: the tightest of several bracketed reads."""
-    best: tuple[int, Anchor] | None = None
+    best: tuple[int, ClockAnchor] | None = None
     for _ in range(9):
         before = time.monotonic_ns()
         wall = time.time_ns()
         after = time.monotonic_ns()
         if best is None or after - before < best[0]:
-            best = (after - before, Anchor(wall_ns=wall, mono_ns=(before + after) // 2))
+            best = (after - before, ClockAnchor(wall_ns=wall, mono_ns=(before + after) // 2))
     assert best is not None
     return best[1]
 
@@ -66,7 +66,7 @@ class MonotonicClock:
     """Real time, from CLOCK_MONOTONIC; chunks are stamped when the read returns."""
 
     kind: Literal["kernel", "read", "virtual"] = "read"
-    anchor: Anchor = field(default_factory=read_anchor)
+    anchor: ClockAnchor = field(default_factory=read_anchor)
 
     now_ns = staticmethod(time.monotonic_ns)
     """Return nanoseconds of the monotonic clock; called for every read, so without a function of our own in between."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ixbench.model.exchange import Channel
     from ixbench.model.record import RequestRecord
     from ixbench.model.schedule import Phase, PhaseName, Schedule
-    from ixbench.replay.clock import Anchor, Clock
+    from ixbench.replay.clock import Clock, ClockAnchor
     from ixbench.replay.load import Carry
     from ixbench.replay.session import Dispatch
 
@@ -84,7 +84,7 @@ class ExecutionReport:
     phases: tuple[PhaseReport, ...]
     """The phases that began, in order."""
     clock: Literal["kernel", "read", "virtual"]
-    anchor: Anchor
+    anchor: ClockAnchor
 
     def phase(self, name: PhaseName) -> PhaseReport | None:
         """Return the last phase of that name."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ixbench.model.units import NS_PER_S
-from ixbench.replay.clock import Anchor
+from ixbench.replay.clock import ClockAnchor
 
 if TYPE_CHECKING:
     from collections import deque
@@ -73,9 +73,9 @@ class VirtualClock:
         return "virtual"
 
     @property
-    def anchor(self) -> Anchor:
+    def anchor(self) -> ClockAnchor:
         """Virtual time has no date: it begins at the epoch."""
-        return Anchor(wall_ns=0, mono_ns=0)
+        return ClockAnchor(wall_ns=0, mono_ns=0)
 
     def now_ns(self) -> int:
         """Return nanoseconds since the loop began."""

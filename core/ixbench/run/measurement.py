@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ixbench.replay.execute import ExecutionReport
 
 
-def measurement_of(
+def assemble_measurement(
     point: Point,
     workload: Workload[Any],
     corpus: WorkloadIdentity,

@@ -30,7 +30,7 @@ from ixbench.run.corpora import check_unchanged, corpus_of
 from ixbench.run.gpu_preflight import machine_gpus
 from ixbench.run.identity import gate_of, point_result
 from ixbench.run.measured import TRACES, MeasuredPhase
-from ixbench.run.measurement import lag_p99_s, measurement_of
+from ixbench.run.measurement import assemble_measurement, lag_p99_s
 from ixbench.run.sampling import sampling
 from ixbench.run.vigil import vigil
 from ixbench.store.folder import iso_utc
@@ -320,7 +320,7 @@ def _measurement(job: PointJob, engine: RunningEngine, channel: HttpChannel, wri
     # From the disk, where each went as its request ended: a long point takes no more memory while it runs than a short one.
     records = writer.records()
     questions, question_input = engine.questions()
-    return measurement_of(
+    return assemble_measurement(
         point,
         workload,
         job.corpus,

@@ -19,7 +19,7 @@ from ixbench.model.errors import Fault, InputError
 from ixbench.replay.execute import execute
 from ixbench.replay.virtual import VirtualClock, VirtualLoop
 from ixbench.run.corpora import check_unchanged, corpus_of
-from ixbench.run.measurement import measurement_of
+from ixbench.run.measurement import assemble_measurement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ def run_replica(task: ReplicaTask) -> ReplicaResult:
     check_unchanged(point, task.corpus, corpus_of(point, host))
     records, report = _replay(schedule, simulation_of(point, host))
     sku = host.sku(point.deployment.hardware.sku)
-    measurement = measurement_of(point, workload, task.corpus, report, records, sku=sku, goodput=task.goodput)
+    measurement = assemble_measurement(point, workload, task.corpus, report, records, sku=sku, goodput=task.goodput)
     metrics = measure(measurement, host.metrics())
     return ReplicaResult(
         number=task.number,

@@ -92,7 +92,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class RowIdentity:
     """What all InferenceX schemas say alike."""
 
     model: str
@@ -106,7 +106,7 @@ class Identity:
     multinode: bool | None
 
 
-def identity_of(document: Mapping[str, Any], context: ImportContext, *, hardware: str, spec: str, models: tuple[str, ...]) -> Identity:
+def identity_of(document: Mapping[str, Any], context: ImportContext, *, hardware: str, spec: str, models: tuple[str, ...]) -> RowIdentity:
     """Return the identity, with names brought to one form.
 
     :param hardware: the key of the runner, `spec` that of the spec-decode method, `models` those of the model, the best first.
@@ -114,7 +114,7 @@ def identity_of(document: Mapping[str, Any], context: ImportContext, *, hardware
     """
     engine = engine_of(text(document.get("framework")))
     runner = text(document.get(hardware))
-    return Identity(
+    return RowIdentity(
         hardware=sku_of_runner(runner, context.skus),
         runner=runner,
         model=model_of(*(text(document.get(key)) for key in models), context.model or ""),

@@ -34,7 +34,7 @@ class _Open(BaseModel):
     model_config = ConfigDict(extra="allow", protected_namespaces=())
 
 
-class Reason(BaseModel):
+class RowReason(BaseModel):
     """Why a point is not plainly valid."""
 
     model_config = ConfigDict(extra="forbid")
@@ -81,7 +81,7 @@ class Own(BaseModel):
     """Whether a server was measured or simulated."""
     verdict: Literal["valid", "valid_with_warnings", "invalid"]
     """Whether its numbers may be used."""
-    verdict_reasons: list[Reason]
+    verdict_reasons: list[RowReason]
     """Why it is not plainly valid."""
     price_book: str | None
     """Id of the price book of the run; null where no price is known."""

@@ -38,7 +38,7 @@ class AzureRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class AzureRows:
     """All requests of a file, in the order of their times."""
 
     rows: tuple[AzureRow, ...]
@@ -46,7 +46,7 @@ class Rows:
     """Of the file's bytes."""
 
 
-def read_azure(path: Path) -> Rows:
+def read_azure(path: Path) -> AzureRows:
     """Return the requests of a file.
 
     :raises InputError: with every fault of the file, by line.
@@ -55,7 +55,7 @@ def read_azure(path: Path) -> Rows:
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, _version: tuple[int, int] | None) -> Rows:
+def _read(path: Path, _version: tuple[int, int] | None) -> AzureRows:
     """Read a file once for all points of a run; one that has changed is another file."""
     content = read_whole(path, FORM)
     reader = _Reader()
@@ -64,7 +64,7 @@ def _read(path: Path, _version: tuple[int, int] | None) -> Rows:
     if not reader.rows and not faults.count:
         faults.add("", "holds no request", allowed=FORM)
     faults.raise_any()
-    return Rows(rows=tuple(reader.rows), hash=f"sha256:{hashlib.sha256(content).hexdigest()[:16]}")
+    return AzureRows(rows=tuple(reader.rows), hash=f"sha256:{hashlib.sha256(content).hexdigest()[:16]}")
 
 
 class _Reader:

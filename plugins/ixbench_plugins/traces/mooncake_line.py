@@ -23,8 +23,8 @@ NS_PER_MS = 1_000_000
 MOST_MS = 1e13
 """Three hundred years: a later time is a mistake."""
 
-Kind = Literal["tokens", "text", "messages", "payload"]
-_CONTENTS: dict[str, Kind] = {"input_length": "tokens", "text_input": "text", "messages": "messages", "payload": "payload"}
+LineKind = Literal["tokens", "text", "messages", "payload"]
+_CONTENTS: dict[str, LineKind] = {"input_length": "tokens", "text_input": "text", "messages": "messages", "payload": "payload"}
 KEYS = ("timestamp", "output_length", "hash_ids", "session_id", "delay", "tools", "extra", *_CONTENTS)
 _LENGTHS = f"a whole number, at least 1, at most {MOST_TOKENS}"
 _CLIENTS = ("model", "stream", "stream_options")
@@ -42,7 +42,7 @@ class Line:
 
     number: int
     """Line of the file, from 1."""
-    kind: Kind
+    kind: LineKind
     """What its prompt is given as."""
     session: str | None = None
     timestamp_ns: int | None = None
@@ -182,7 +182,7 @@ class _Fields:
             self._faults.add("hash_ids", problem)
         return tokens or 0, None if wrong else np.array(ids, dtype=np.int64)
 
-    def _literal(self, kind: Kind) -> tuple[str | None, tuple[Message, ...]]:
+    def _literal(self, kind: LineKind) -> tuple[str | None, tuple[Message, ...]]:
         value = self._value
         if kind == "text":
             return self._text("text_input", value["text_input"]), ()

@@ -9,7 +9,7 @@ import pytest
 
 from ixbench.host.contracts.engine import Capabilities
 from ixbench.launch.engine import RunningEngine
-from ixbench.replay.clock import Anchor, drift_s, read_anchor
+from ixbench.replay.clock import ClockAnchor, drift_s, read_anchor
 from ixbench.run.asking import changed_model, changed_version, reset_cache, served
 from ixbench.run.capabilities import capabilities_of
 from ixbench.run.interrupt import Interruption
@@ -103,9 +103,9 @@ async def test_a_version_that_was_never_told_cannot_change():
 
 
 def test_clocks_drift_by_what_they_disagree_about():
-    first = Anchor(wall_ns=5_000_000_000, mono_ns=1_000_000_000)
-    assert drift_s(first, Anchor(wall_ns=9_000_000_000, mono_ns=3_000_000_000)) == 2.0
-    assert drift_s(first, Anchor(wall_ns=5_500_000_000, mono_ns=3_000_000_000)) == -1.5
+    first = ClockAnchor(wall_ns=5_000_000_000, mono_ns=1_000_000_000)
+    assert drift_s(first, ClockAnchor(wall_ns=9_000_000_000, mono_ns=3_000_000_000)) == 2.0
+    assert drift_s(first, ClockAnchor(wall_ns=5_500_000_000, mono_ns=3_000_000_000)) == -1.5
     assert abs(drift_s(read_anchor(), read_anchor())) < 0.5
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ixbench.api.report import counted
-from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Leaderboard, RankedEngine, RungReading
+from ixbench_plugins.reporters.leaderboard.content import Board, BoardCell, Change, Leaderboard, RankedEngine, RungReading
 from ixbench_plugins.reporters.leaderboard.prices import SkuPrices, prices_of
 from ixbench_plugins.reporters.lots import ladder_of, lots_of, model_names, newest_date, sku_names, work_names
 from ixbench_plugins.reporters.survey_content import at_one_rung, reading_fields
@@ -101,7 +101,7 @@ class _Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    cell: Cell
+    cell: BoardCell
     entries: tuple[RankedEngine, ...]
 
 
@@ -126,7 +126,7 @@ def _row(lot: Lot, names: _Names, dates: _Dates, settings: ReportSettings, quote
     for engine in engines:
         own, since = read(*ladders(replace(settings, scope=(engine,)))) if len(engines) > 1 else (reading, change)
         entries.append(RankedEngine(model=model, sku=sku, reading=replace(own, engine=engine), change=since, fastest=None, cheapest=None))
-    return _Row(cell=Cell(model=model, sku=sku, reading=reading, change=change, engines=len(engines)), entries=tuple(entries))
+    return _Row(cell=BoardCell(model=model, sku=sku, reading=reading, change=change, engines=len(engines)), entries=tuple(entries))
 
 
 def _reading(ladder: Ladder) -> RungReading:

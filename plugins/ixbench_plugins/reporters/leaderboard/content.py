@@ -57,7 +57,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class BoardCell:
     """One model on one SKU."""
 
     model: str
@@ -98,7 +98,7 @@ class Board(Surveyed):
     """Names of the models: the rows."""
     skus: tuple[str, ...]
     """The SKUs in print: the columns."""
-    cells: tuple[Cell, ...]
+    cells: tuple[BoardCell, ...]
     """The pairs that there are, by model and SKU."""
     entries: tuple[RankedEngine, ...]
     """By model, then by rank of rate."""

@@ -14,7 +14,7 @@ from ixbench_plugins.reporters.text import MISSING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ixbench_plugins.reporters.leaderboard.content import Board, Cell, Change, Leaderboard, RankedEngine, RungReading
+    from ixbench_plugins.reporters.leaderboard.content import Board, BoardCell, Change, Leaderboard, RankedEngine, RungReading
 
 RANK_HEADERS = ("Rank", "SKU", "Engine", "tok/s/GPU", "$/1M total", "Since", "Measured")
 
@@ -70,7 +70,7 @@ def grid(board: Board) -> list[tuple[str, list[CellWords | None]]]:
     return rows
 
 
-def _cell(cell: Cell, best: float | None) -> CellWords:
+def _cell(cell: BoardCell, best: float | None) -> CellWords:
     reading, change = cell.reading, cell.change
     engine = _engine(reading) if reading.tok_s_gpu is not None else ""
     if reading.runner_up is not None:
