@@ -15,6 +15,9 @@ repeats = 3
 too_short = 1
 client_lag = 100
 client_wait = 1
+coverage = 0
+not_steady = 1
+slice_spread = 1
 [report]
 rungs = [1, 1000000]
 primary = 1

@@ -51,6 +51,9 @@ tiers = {{ "Ours" = 1.5, "Rented" = 3 }}
 implausible = 0
 client_lag = 60
 client_wait = 1
+coverage = 0
+not_steady = 1
+slice_spread = 1
 """
 SCRIPT = {"default": {"gap_s": 0.004}}
 

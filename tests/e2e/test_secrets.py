@@ -99,6 +99,7 @@ def test_the_command_that_goes_on_shows_no_secret(shell, prompts):
     nothing_told(shell, done)
 
 
+@pytest.mark.timeout(600)  # dozens of commands, one after the other
 def test_no_report_and_no_command_tells_what_a_campaign_was_given(shell, scripted, prompts):
     shell.env = {**shell.env, "XDG_STATE_HOME": str(shell.folder / "state"), "XDG_CACHE_HOME": str(shell.folder / "cache")}
     variables = {"MY_ENTRY": KEY, "DEPLOY_TOKEN": VARIABLE, "OTHER_PASSWORD": PASSWORD, "A_SECRET": HEADER, "B_AUTH": ENCODED}
