@@ -82,7 +82,7 @@ class KvOffload(HostMemory):
     statistics: bool | None = None
     """Whether ATOM logs what each step loaded and stored."""
     machine_memory: Annotated[Size, Field(gt=0)] | None = None
-    """Host memory of the whole machine, against which sizes are checked; 3 TB where nothing is said."""
+    """Host memory of the whole machine, in bytes or as a text, against which sizes are checked; 3 TB where nothing is said."""
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:

@@ -256,19 +256,19 @@ class GoodputTable(OptionsModel):
     """`[goodput]`: what a user calls good, per request. A request is good that succeeds and meets every limit given here."""
 
     ttft: Limit | None = None
-    """Time to first token, for instance "2s"."""
+    """Time to first token, in seconds or as a text: "2s"."""
     ttfa: Limit | None = None
-    """Time to first answer token: thinking does not count."""
+    """Time to first answer token, in seconds or as a text: thinking does not count."""
     tpot: Limit | None = None
-    """Time per output token, for instance "40ms"; an answer of one token meets it."""
+    """Time per output token, in seconds or as a text, "40ms"; an answer of one token meets it."""
     e2el: Limit | None = None
-    """End-to-end latency."""
+    """End-to-end latency, in seconds or as a text."""
     stall: Limit | None = None
-    """The longest gap between two chunks of an answer."""
+    """The longest gap between two chunks of an answer, in seconds or as a text."""
     ttft_sched: Limit | None = None
-    """Time to first token from the moment when the request was due."""
+    """Time to first token from the moment when the request was due, in seconds or as a text."""
     e2el_sched: Limit | None = None
-    """End-to-end latency from the moment when the request was due."""
+    """End-to-end latency from the moment when the request was due, in seconds or as a text."""
 
 
 class PricesTable(OptionsModel):
@@ -291,9 +291,9 @@ class RunTable(OptionsModel):
     keep_engine: bool = False
     """Whether the last engine stays up when the run has ended."""
     stall_limit: Annotated[Duration, Field(ge=5)] | None = None
-    """How long an engine that has requests may send no byte and show no sign of life before it is given up. Without it 12 s; where the
-    engine's counters do not move with every step, up to 60 s with prompts under way, by how long earlier ones took. Raise it where one step
-    may take longer, as a large model's on a CPU does."""
+    """How long, in seconds or as a text, an engine that has requests may send no byte and show no sign of life before it is given up.
+    Without it 12 s; where the engine's counters do not move with every step, up to 60 s with prompts under way, by how long earlier ones
+    took. Raise it where one step may take longer, as a large model's on a CPU does."""
 
 
 class SimulationTable(OptionsModel):
@@ -323,11 +323,11 @@ class AccuracyTable(OptionsModel):
     """How an answer is judged: its last number equals that of `answer`, or it is `answer` ("exact"), or `answer` stands in it ("contains").
     Blanks around them do not count, nor does thinking."""
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 1024
-    """Limit of an answer, thinking included."""
+    """Limit of an answer in tokens, thinking included."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
-    """Questions in flight."""
+    """Number of questions in flight."""
     time_limit: Limit = 1800.0
-    """How long all questions together may take, for instance "30m"; those that have no answer then count as wrong."""
+    """How long all questions together may take, in seconds or as a text, "30m"; those that have no answer then count as wrong."""
 
 
 class CampaignTable(OptionsModel):

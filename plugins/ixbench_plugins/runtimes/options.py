@@ -136,7 +136,7 @@ class ContainerOptions(OptionsModel):
     pull: Literal["never", "missing"] = "never"
     """Whether an image that is not on this machine is a failure or is fetched before the launch."""
     pull_limit: Annotated[Duration, Field(gt=0)] = 3600.0
-    """How long fetching an image may take."""
+    """How long fetching an image may take, in seconds or as a text."""
     gpus: Literal["auto", "amd", "nvidia", "none"] = "auto"
     """Whose GPUs the container sees: "auto" looks at this machine's devices. Which of them an engine uses, the deployment's gpus say."""
     shm_size: Annotated[Size, Field(gt=0)] | None = None

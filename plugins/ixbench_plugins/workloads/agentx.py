@@ -56,7 +56,7 @@ class AgentXOptions(OptionsModel):
     corpus_seed: Annotated[int, Field(ge=0)] | None = None
     """Draws the built-in corpus; default: `seed`."""
     duration: Duration | None = None
-    """Length of the measured phase; the preset's own where it is not given."""
+    """Length of the measured phase, in seconds or as a text; the preset's own where it is not given."""
     seed: Annotated[int, Field(ge=0)] | None = None
     """Chooses where in its recording each session starts; default: 42, with "inferencex-agentx-mvp" a fresh one for each point."""
     max_context: Annotated[int, Field(ge=1)] | None = None
@@ -74,11 +74,11 @@ class AgentXOptions(OptionsModel):
     start_range: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]] | None = None
     """Part of its recording in which a session may start, as shares of its time; locked."""
     idle_cap: Annotated[Duration, Field(gt=0)] | None = None
-    """Longest time without any request in flight; locked."""
+    """Longest time without any request in flight, in seconds or as a text; locked."""
     session_idle_cap: Annotated[Duration, Field(gt=0)] | None = None
-    """Longest time without a request of one session in flight; locked."""
+    """Longest time without a request of one session in flight, in seconds or as a text; locked."""
     end_grace: Annotated[Duration, Field(ge=0)] | None = None
-    """How long requests in flight may take when the measured phase is over; locked."""
+    """How long requests in flight may take when the measured phase is over, in seconds or as a text; locked."""
 
     @model_validator(mode="after")
     def _keeps_to_the_preset(self) -> Self:

@@ -29,7 +29,7 @@ class LoadOptions(OptionsModel):
     requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)] | None = None
     """Measured requests of a point, warm-up apart."""
     duration: Annotated[Duration, Field(gt=0)] | None = None
-    """Length of a point instead of a number of requests: nothing new starts after it."""
+    """Length of a point, in seconds or as a text, instead of a number of requests: nothing new starts after it."""
     warmup: Annotated[int, Field(ge=0, le=MOST_REQUESTS)] | None = None
     """Requests before the measured ones, with prompts of their own; default: 2 for each user (open loop: those of 2 seconds)."""
     seed: Annotated[int, Field(ge=0)] = 42
@@ -39,7 +39,7 @@ class LoadOptions(OptionsModel):
     burstiness: Annotated[float, Field(gt=0, le=1000)] = 1.0
     """Shape of the "gamma" arrivals: 1 is Poisson, less is burstier, more is steadier."""
     request_limit: Annotated[Duration, Field(gt=0)] = 3600.0
-    """Bound on one request; one that takes longer failed."""
+    """Bound on one request, in seconds or as a text; one that takes longer failed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -45,9 +45,9 @@ class HostMemory(OptionsModel):
     """Host memory for a KV offload tier: either in all or for each rank. Base of the engines' `kv_offload` options."""
 
     host_memory: Annotated[Size, Field(gt=0)] | None = None
-    """For all ranks together, for instance "1499 GB"."""
+    """For all ranks together, in bytes or as a text, "1499 GB"."""
     host_memory_per_rank: Annotated[Size, Field(gt=0)] | None = None
-    """For each rank, for instance "32 GiB"."""
+    """For each rank, in bytes or as a text, "32 GiB"."""
 
     def per_rank(self, ranks: int) -> int | None:
         """Return bytes for each of `ranks` ranks, rounded down; None where no size was given."""

@@ -30,4 +30,4 @@ class LlamaCppOptions(OptionsModel):
     tiny_seed: Annotated[int, Field(ge=0)] = _TINY.seed
     """Tiny model: seed of its weights."""
     ready_limit: Annotated[Duration, Field(gt=0)] = 120.0
-    """Hard limit for getting ready."""
+    """Hard limit for getting ready, in seconds or as a text."""
