@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
+from ixbench.api.measure import short_number
 from ixbench.api.report import (
     Artifact,
     CostTable,
@@ -87,7 +88,7 @@ def _task_table(tasks: Sequence[TaskCost], *, several: bool) -> list[str]:
     rows = (
         [
             f"{task.run}/{task.point}" if several else task.point,
-            f"{task.tasks:.4g}",
+            short_number(task.tasks, 4),
             format_duration(task.phase_s),
             *(format_usd(task.usd.get(label)) for label in tiers),
         ]

@@ -219,6 +219,13 @@ def test_tasks_of_an_agentic_workload_are_priced():
     assert "What a task costs" not in render(usual())["cost.md"]
 
 
+@pytest.mark.parametrize(("tasks", "text"), [(12_345, "12345"), (9.98765, "9.988"), (10.0, "10")])
+def test_numbers_of_tasks_have_no_exponent(tasks, text):
+    point = sample_point("vllm-c8", speed_tok_s_user=50, rate_tok_s_gpu=5542, agentic=True)
+    run = sample_run(replace(point, metrics=point.metrics | {"tasks_completed": tasks, "phase_s": 3600.0}))
+    assert f"| vllm-c8 | {text} | 1 h |" in render(run)["cost.md"]
+
+
 def test_an_unreachable_target_is_a_dash_and_names_the_fastest_point():
     text = render(usual())
     assert "| 100 | - | - | - | - | unreachable: fastest point 88.4 tok/s/user | - |" in text["ladder.md"]
