@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ixbench.host.contracts.descriptions import describe
+from ixbench.host.contracts.descriptions import describe_fields
 from ixbench_vllm.adapter import VllmAdapter
 from ixbench_vllm.builds import SWITCHES, TAGS
 from ixbench_vllm.flags import ADDED, DETAILS, NAMING, NO_FLAGS, TABLE
@@ -69,7 +69,7 @@ TABLES = {"options": options, "nested": nested, "added": added, "recipes": recip
 
 
 def _about(model: type[BaseModel], key: str) -> str:
-    describe(model)
+    describe_fields(model)
     return " ".join((model.model_fields[key].description or "").split())
 
 

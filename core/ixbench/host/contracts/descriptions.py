@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def describe(model: type[BaseModel]) -> None:
+def describe_fields(model: type[BaseModel]) -> None:
     """Give the fields of a model, and of the models in them, the lines under them as descriptions, where they have none yet."""
     _describe(model, set())
 

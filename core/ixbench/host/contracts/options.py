@@ -28,9 +28,9 @@ class OptionsModel(BaseModel):
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 - handed on
         """Return the JSON Schema as pydantic makes it, with descriptions."""
-        from ixbench.host.contracts.descriptions import describe
+        from ixbench.host.contracts.descriptions import describe_fields
 
-        describe(cls)
+        describe_fields(cls)
         return super().model_json_schema(*args, **kwargs)
 
 
