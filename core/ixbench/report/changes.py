@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ixbench.model.counts import counted
 from ixbench.model.flags import flag_key, item_text
+from ixbench.model.launch import UNTOLD
 from ixbench.model.run import ReportSettings
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _IDENTITY = (
     "prepared",
 )
 """Fields of a point's identity that say how it was served."""
+_MEANT = {"spec_method": "off", "disaggregated": UNTOLD, "multinode": UNTOLD}
+"""What None says of how a point was served, in words."""
 _NOT_ASKED = frozenset({"schema", "title", "deployment", "defaults", "report", "prices"})
 """Tables of a campaign that are told of elsewhere, or say nothing about the numbers."""
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?")
@@ -144,7 +147,10 @@ def _by_deployment(run: RunView) -> dict[str, list[PointResult]]:
 def _points(points: Sequence[PointResult]) -> Iterator[dict[str, object]]:
     for point in points:
         load = point.identity.concurrency if point.identity.rate is None else f"{point.identity.rate:g}/s"
-        yield {"load": load, **{name: getattr(point.identity, name) for name in _IDENTITY}, **point.identity.settings}
+        told = {name: getattr(point.identity, name) for name in _IDENTITY}
+        # Of these None has a meaning of its own, and is not what nobody gave.
+        told |= {name: word for name, word in _MEANT.items() if told[name] is None}
+        yield {"load": load, **told, **point.identity.settings}
 
 
 def _launches(run: RunView, points: Sequence[PointResult]) -> list[Mapping[str, Any]]:

@@ -62,6 +62,17 @@ def test_flags_environment_image_and_engine():
     ]
 
 
+def test_what_is_off_and_what_is_unknown_are_not_what_nobody_gave():
+    told = one(started("serve"), spec_method=None, kv_offload="off")
+    untold = one(started("serve"), run_id="two", spec_method="unknown", kv_offload="unknown", disaggregated=None, multinode=None)
+    assert changes(told, untold) == [
+        ("deployment vllm", "spec_method", "off", "unknown"),
+        ("deployment vllm", "kv_offload", "off", "unknown"),
+        ("deployment vllm", "disaggregated", "false", "unknown"),
+        ("deployment vllm", "multinode", "false", "unknown"),
+    ]
+
+
 def test_campaign_report_prices_versions_and_machine():
     a = sample_run(campaign={"title": "A", "workload": {"use": "fixed", "ratio": {"low": 1}}, "run": {"repeats": 3}}, machine={"cpus": 2})
     b = sample_run(
