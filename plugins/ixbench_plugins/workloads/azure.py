@@ -45,7 +45,7 @@ class Azure(Workload[AzureOptions]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureTalk:
-    """One row."""
+    """One row: a conversation of one request."""
 
     row: AzureRow
     shortest: int
