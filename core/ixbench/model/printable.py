@@ -30,6 +30,15 @@ def is_text(text: str) -> bool:
     return not any(ord(character) in _SURROGATES for character in text)
 
 
+def as_text(text: str) -> str:
+    """Return the text as every file can hold it: half of a surrogate pair, which JSON can escape alone, is a replacement character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def is_header_value(text: str) -> bool:
     """Say whether a text can be sent as the value of a header: printable ASCII."""
     return text.isascii() and text.isprintable()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ixbench.model.printable import as_text
+
 if TYPE_CHECKING:
     from ixbench.model.secrets import Redactor
 
@@ -23,7 +25,7 @@ def message_of(body: bytes) -> str:
 
 def shorten(text: str, redactor: Redactor) -> str:
     """Return the text on one line, secrets hidden, cut to what a record keeps."""
-    line = " ".join(redactor.text(text).split())
+    line = " ".join(redactor.text(as_text(text)).split())
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
 
 

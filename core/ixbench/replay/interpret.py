@@ -10,6 +10,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ixbench.model.printable import as_text
 from ixbench.model.record import CONTENT_KINDS
 from ixbench.replay.chunks import decode_event, decode_events, event_decoder
 from ixbench.replay.error_text import message_of
@@ -279,9 +280,4 @@ def _count(value: int | None) -> int | None:
 
 def _join(parts: list[str]) -> str:
     """Return the parts as one text, with surrogate halves from neighbouring events joined."""
-    text = "".join(parts)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return as_text("".join(parts))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ixbench.model.errors import Fault, InputError, IxbenchError
+from ixbench.model.printable import as_text
 from ixbench.model.regular_file import open_regular
 from ixbench.model.secrets import redact_argv
 
@@ -37,11 +38,11 @@ def to_line(value: object, redactor: Redactor) -> bytes:
 
 
 def redact_texts(value: Any, redactor: Redactor) -> Any:  # noqa: ANN401 - JSON values have any type
-    """Return JSON-like data with all its texts redacted, keys included."""
+    """Return JSON-like data with all its texts redacted, and as files can hold them, keys included."""
     if isinstance(value, str):
-        return redactor.text(value)
+        return as_text(redactor.text(value))
     if isinstance(value, dict):
-        return {redactor.text(key) if isinstance(key, str) else key: redact_texts(item, redactor) for key, item in value.items()}
+        return {as_text(redactor.text(key)) if isinstance(key, str) else key: redact_texts(item, redactor) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [redact_texts(item, redactor) for item in value]
     return value

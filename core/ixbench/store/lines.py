@@ -10,6 +10,7 @@ import msgspec
 
 from ixbench.model.counts import counted
 from ixbench.model.errors import Fault, InputError
+from ixbench.model.printable import as_text
 from ixbench.model.record import RequestRecord
 from ixbench.model.regular_file import open_regular
 from ixbench.model.sample import Sample
@@ -57,7 +58,7 @@ def record_line(record: RequestRecord, offset: int, redactor: Redactor) -> bytes
     line: dict[str, object] = {}
     for name in _COLUMNS:
         value = getattr(record, name)
-        line[name] = redactor.text(value) if name in _TEXTS and value is not None else value
+        line[name] = as_text(redactor.text(value)) if name in _TEXTS and value is not None else value
     line[_CHUNKS] = Span(offset, len(record.chunks))
     return msgspec.json.encode(line) + b"\n"
 

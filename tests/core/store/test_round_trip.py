@@ -224,6 +224,23 @@ def test_point_json_has_the_keys_of_its_format(tmp_path):
     assert {"requests", "ok", "failed", "cancelled", "warmup", "resent"} <= set(content["accounting"])
 
 
+def test_half_characters_that_a_server_sent_are_kept_as_replacement_characters(tmp_path):
+    """JSON can escape them alone, and UTF-8 has no form for them."""
+    result = dataclasses.replace(
+        sample_point("a-c1", speed_tok_s_user=50, rate_tok_s_gpu=100), provenance={"engine": {"engine_version": "1\ud800", "\udc00": "x"}}
+    )
+    with PointWriter(tmp_path / "a-c1", Redactor()) as writer:
+        for name in ("error_text", "finish_reason"):
+            text = {name: "a\ud83d \ud83d\ude00"}
+            writer.record(RequestRecord(req_id=name, phase="profile", session_id="s", tree_id="t", lane=0, **text))
+        writer.sample(Sample(ns=1, source="amd", name="\udfff", value=1.0))
+        writer.seal(result)
+    first, second = read_point_records(tmp_path / "a-c1")
+    assert first.error_text == second.finish_reason == "a\ufffd \U0001f600"
+    assert [sample.name for sample in read_point_samples(tmp_path / "a-c1")] == ["\ufffd"]
+    assert read_result(tmp_path / "a-c1").provenance["engine"] == {"engine_version": "1\ufffd", "\ufffd": "x"}
+
+
 def test_records_are_small_on_disk(tmp_path):
     events = Chunks.of((1_000 * index, "text", 1, 220) for index in range(128))
     with PointWriter(tmp_path / "a-c1", Redactor()) as writer:
