@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import tomli
 
 from ixbench.campaign.keypath import KeyPath, format_path
+from ixbench.campaign.toml_text import HugeNumberError, parse_toml
 from ixbench.model.errors import Fault, InputError
 
 if TYPE_CHECKING:
@@ -63,13 +64,16 @@ def read_toml(path: Path | str) -> Document:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(Fault(where=where, problem=f"the file cannot be read: {reason}")) from error
     try:
-        table = tomli.loads(content.decode("utf-8-sig"))
+        table = parse_toml(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(Fault(where=where, problem=f"line {line} is not UTF-8", advice="save the file as UTF-8")) from error
     except tomli.TOMLDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError(Fault(where=where, problem=f"{place}: no valid TOML: {_lower_first(error.msg)}")) from error
+    except HugeNumberError as error:
+        place = where if error.path is None else f"{where}: {format_path(error.path)}"
+        raise InputError(Fault(where=place, problem=f"there is {error}", allowed="numbers that can be computed with")) from error
     except RecursionError as error:
         raise InputError(Fault(where=where, problem="the tables are nested too deeply")) from error
     return Document(where=where, table=table, folder=file.parent)

@@ -6,9 +6,8 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import tomli
-
 from ixbench.campaign.keypath import KeyPath, parse_path
+from ixbench.campaign.toml_text import parse_toml
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.printable import is_text, printable
 
@@ -27,8 +26,8 @@ _LONGEST_KEY = 1000
 def parse_scalar(text: str) -> str | int | float | bool:
     """Return a TOML scalar; a text that is none is taken as it stands: `50`, `0.9`, `true`, `"50"` or `fp8`."""
     try:
-        table = tomli.loads(f"value = {text}")
-    except (tomli.TOMLDecodeError, RecursionError):
+        table = parse_toml(f"value = {text}")
+    except (ValueError, RecursionError):
         return text
     value = table["value"]
     # Dates and times are scalars too, but no key holds one, while a text may well look like one: `prices.book=2026-09-01`.
@@ -42,8 +41,8 @@ def parse_value(text: str) -> str | int | float | bool | list[str | int | float 
         return value
     if text.startswith("["):
         try:
-            table = tomli.loads(f"value = {text}")
-        except (tomli.TOMLDecodeError, RecursionError):
+            table = parse_toml(f"value = {text}")
+        except (ValueError, RecursionError):
             return value
         items = table["value"]
         return items if len(table) == 1 and all(isinstance(item, str | int | float | bool) for item in items) else value

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-import tomli
-
 from ixbench.campaign.overrides import parse_override, parse_scalar
 from ixbench.campaign.settings import report_settings
+from ixbench.campaign.toml_text import parse_toml
 from ixbench.model.errors import Fault, InputError, did_you_mean
 from ixbench.model.run import ReportSettings
 
@@ -95,8 +94,8 @@ def _as_list(key: str, value: str | float | bool) -> Any:  # noqa: ANN401 - a va
         return [value]
     if value.startswith("["):
         try:
-            return tomli.loads(f"list = {value}")["list"]
-        except tomli.TOMLDecodeError:
+            return parse_toml(f"list = {value}")["list"]
+        except (ValueError, RecursionError):
             return value
     return [parse_scalar(part.strip()) for part in value.split(",") if part.strip()]
 

@@ -59,6 +59,8 @@ def test_the_primary_rung_follows_the_rungs_unless_it_is_among_them():
         ("rungs=", "--set rungs"),
         ("rungs=-5", "--set rungs"),
         ("rungs=[1", "--set rungs"),
+        (f"rungs=50,{'9' * 400}", "--set rungs"),
+        (f"rungs=[{'9' * 5000}]", "--set rungs"),
         ("rungs=fast", "--set rungs"),
         ("rungs=nan", "--set rungs"),
         ("axis=p42", "--set axis"),
