@@ -1,4 +1,7 @@
-"""What pytest loads by itself where ixbench is installed: the fixtures of the kit. Each imports its work when it is asked for."""
+"""What pytest loads by itself where ixbench is installed: the fixtures of the kit, and how its suites tell failures.
+
+Each imports its work when it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,37 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
     from pathlib import Path
 
     from ixbench.host.host import Host
     from ixbench.testing.running import RunningServer
+
+_SUITES = "ixbench.testing.kit."
+
+
+def _of_a_suite(item: pytest.Item) -> bool:
+    # Asked for every test there is: only where the kit was imported can a test be one of its own.
+    return getattr(getattr(item, "function", None), "__module__", "").startswith(_SUITES)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a suite's tests whose suite has failed in what all others stand on."""
+    if _of_a_suite(item):
+        from ixbench.testing.kit.told import skip_what_follows
+
+        skip_what_follows(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell a failure of a suite as a sentence, and each mistake once."""
+    report = yield
+    if _of_a_suite(item):
+        from ixbench.testing.kit.told import tell
+
+        tell(item, call, report)
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ixbench.testing.kit.told import AGAIN, SAME
+
 pytestmark = pytest.mark.timeout(500)  # one subprocess runs all broken plugins of a kind
 LIMIT_S = 480
 BROKEN = Path(__file__).with_name("broken")
@@ -62,6 +64,8 @@ def results(tmp_path_factory):
                 for failure in (*case.findall("failure"), *case.findall("error")):
                     failed[suite].add(test)
                     told[suite] += failure.get("message")
+                if any(skip.get("message").startswith((SAME, AGAIN)) for skip in case.findall("skipped")):
+                    failed[suite].add(test)
             known[kind] = failed, told
         return known[kind]
 

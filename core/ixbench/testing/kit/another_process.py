@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ixbench.testing.kit.moved_clock import MOVED_S, move_clock
+from ixbench.testing.kit.plain import differences
+from ixbench.testing.kit.sealed import IMPURE
+from ixbench.testing.kit.told import MistakeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +27,6 @@ _SEEDS = ("1", "2")
 _ORDER = "a process with another order of hashes makes another {what} (sort what comes out of a set, and seed nothing by hash())"
 _CLOCK = "another {what} is made when it is another day (ask no clock, and take each date from what is given)"
 _NOTHING = "nothing of this name"
-_LONGEST_TOLD = 2000
 _UNREADABLE = 3
 """The exit code of a process in which the plugin's module cannot be imported."""
 
@@ -77,7 +79,8 @@ def _made(content: bytes, seed: str, moved_s: float = 0.0) -> dict[str, Any]:
 def _compare(what: str, here: Mapping[str, Any], there: Mapping[str, Any], why: str) -> None:
     for name in {**here, **there}:
         ours, theirs = here.get(name, _NOTHING), there.get(name, _NOTHING)
-        assert ours == theirs, f"{name}: {why.format(what=what)}:\n  {str(ours)[:_LONGEST_TOLD]}\nand\n  {str(theirs)[:_LONGEST_TOLD]}"
+        if ours != theirs:
+            raise MistakeError(f"{name}: {why.format(what=what)}: here and there differ {differences(ours, theirs)}", IMPURE)
 
 
 def main() -> int:

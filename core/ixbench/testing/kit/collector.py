@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+import warnings
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -47,6 +49,7 @@ SERVER_METRICS = EngineMetrics(
 """How to read the page of the kit's server."""
 
 
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # told by a test, and as a sentence
 class CollectorSuite:
     """Subclass it, give it the collector, and pytest finds the tests.
 
@@ -67,6 +70,22 @@ class CollectorSuite:
         """See that there is a collector to test."""
         del metafunc
         assert_given(self, "collector")
+
+    @pytest.fixture(autouse=True)
+    def _nothing_left(self) -> Iterator[None]:
+        """End the processes that a test leaves behind, which `test_it_can_be_opened_again_and_leaves_nothing` tells of."""
+        process = psutil.Process()
+        before = set(process.children(recursive=True))
+        yield
+        left = [child for child in process.children(recursive=True) if child not in before]
+        for child in left:
+            with suppress(psutil.Error):
+                child.kill()
+        psutil.wait_procs(left, END_LIMIT_S)
+        if left:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)
+                gc.collect()  # now, since what still holds one of them would complain in the middle of another test
 
     @pytest.fixture(autouse=True)
     def machine(self) -> None:
@@ -106,7 +125,7 @@ class CollectorSuite:
         with refused_url() as url:
             _, failures = anyio.run(self._sampled, self._target(url, pid=_ended_pid()))
         for name, text in failures.items():
-            assert name == self.collector.name
+            assert name == self.collector.name, f"a failure is told of {name!r}, which is another collector"
             assert text.strip(), "the failure says nothing"
             assert "\n" not in text, f"the failure is more than one line: {text}"
 
@@ -127,7 +146,8 @@ class CollectorSuite:
                             await running.finish()
                 return running.failures
 
-        assert set(anyio.run(run)) <= {self.collector.name}
+        others = set(anyio.run(run)) - {self.collector.name}
+        assert not others, f"failures are told of {', '.join(sorted(others))}, which are other collectors"
 
     def test_it_can_be_opened_again_and_leaves_nothing(self) -> None:
         """Closing ends processes and threads, twice in a row, also where the load was cut short."""
@@ -138,7 +158,8 @@ class CollectorSuite:
             self._on_a_server(cut_short=cut_short)
             alive = [child for child in process.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
             left = [child for child in alive if child.pid not in children]
-            assert left == [], f"it left processes behind: {left}"
+            names = ", ".join(child.name() for child in left)
+            assert not left, f"it left processes behind: {names}; end in `finally` of open() what it starts"
             more = [name for ident, name in _threads().items() if ident not in threads]
             assert not more, f"it left threads behind: {', '.join(sorted(more))}"
 

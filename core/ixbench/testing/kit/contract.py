@@ -57,7 +57,7 @@ def assert_taken(hook: str, contribution: Any) -> None:  # noqa: ANN401 - of any
     """See that the host takes a contribution for a hook, and that it has a summary of one line."""
     host = Host.of({"kit": SimpleNamespace(**{hook: hookimpl(lambda: [contribution])})})
     taken = host.collect(getattr(Specs, hook))
-    assert taken == (contribution,), f"the host refuses it: {'; '.join(map(str, host.failures))}"
+    assert taken == (contribution,), f"the host refuses it: {'; '.join(failed.text for failed in host.failures)}"
     assert contribution.summary.strip(), "summary is empty; `ixbench plugins` shows what a plugin gives"
     assert "\n" not in contribution.summary, "summary is more than one line"
 
@@ -68,6 +68,7 @@ def assert_strict(options: type[BaseModel] | None) -> None:
         return
     from pydantic import ValidationError
 
+    assert is_options(options), f"Options is {_said(options)}; it is a class: `class Mine(OptionsModel): ...`, and then `Options = Mine`"
     try:
         options.model_validate({"ixbench_kit_no_such_key": 1})
     except ValidationError as error:
@@ -76,6 +77,20 @@ def assert_strict(options: type[BaseModel] | None) -> None:
         kinds = set()
     assert "extra_forbidden" in kinds, f"{options.__qualname__} takes keys that it does not have; make it a subclass of OptionsModel"
     json.dumps(options.model_json_schema())
+
+
+def is_options(options: object) -> bool:
+    """Say whether something is a class of options, and no instance and no other class."""
+    from pydantic import BaseModel
+
+    return isinstance(options, type) and issubclass(options, BaseModel)
+
+
+def _said(options: object) -> str:
+    """Return what stands where options should, in words."""
+    if isinstance(options, type):
+        return f"the class {options.__qualname__}, which is no OptionsModel"
+    return f"an instance of {type(options).__qualname__}"
 
 
 def assert_finding(finding: object) -> None:

@@ -14,12 +14,17 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ixbench.testing.kit.plain import differences
+from ixbench.testing.kit.told import MistakeError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
 T = TypeVar("T")
 
+IMPURE = "what must be pure is not"
+"""The mistake behind whatever differs from call to call or from process to process."""
 _STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn")
 _CHANGES = ("os.putenv", "os.unsetenv", "os.chdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "os.chmod", "shutil.rmtree")
 _LISTS = ("os.listdir", "os.scandir")
@@ -69,7 +74,7 @@ def sealed(what: str, *, files: bool = True) -> Iterator[None]:
             gc.enable()
         # Raised here too where the block failed: what it reached for explains the failure, which stands behind it.
         if found:
-            raise AssertionError(f"{what} is not pure: it {'; it '.join(dict.fromkeys(found))}")
+            raise MistakeError(f"{what} is not pure: it {'; it '.join(dict.fromkeys(found))}", IMPURE)
 
 
 @contextmanager
@@ -110,7 +115,13 @@ def pure(what: str, call: Callable[[], T], *, files: bool = True) -> T:
         first = call()
     with elsewhere(), sealed(what, files=files):
         second = call()
-    assert first == second, f"{what} is not pure: two calls with equal arguments gave\n  {first!r}\nand\n  {second!r}"
+    if first != second:
+        told = differences(first, second)
+        raise MistakeError(
+            f"{what} is not pure: of two calls with equal arguments the second, on another day in another environment, differs: {told}; "
+            "ask no clock, no chance and no environment, and take all from what is given",
+            IMPURE,
+        )
     return first
 
 

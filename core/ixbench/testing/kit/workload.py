@@ -20,8 +20,9 @@ from ixbench.model.schedule import Schedule
 from ixbench.replay.graph import graph_of
 from ixbench.testing.kit.another_process import assert_same
 from ixbench.testing.kit.contract import assert_given, assert_strict, assert_taken, options_of
-from ixbench.testing.kit.plain import plain
-from ixbench.testing.kit.sealed import pure
+from ixbench.testing.kit.plain import differences, plain
+from ixbench.testing.kit.sealed import IMPURE, pure
+from ixbench.testing.kit.told import MistakeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +88,11 @@ class WorkloadSuite:
     def test_phases_can_be_played_again(self, table: Mapping[str, Any], load: Load) -> None:
         """`Phase.sessions` makes the sessions anew, and equal, on every call."""
         for phase in self._schedule(table, load).phases:
-            assert shown_sessions(phase) == shown_sessions(phase), f"phase {phase.name}: a second call of sessions() gives others"
+            if told := differences(shown_sessions(phase), shown_sessions(phase)):
+                raise MistakeError(
+                    f"phase {phase.name}: a second call of sessions() gives others: {told}; draw from a Random(seed) made in sessions()",
+                    IMPURE,
+                )
 
     def test_a_schedule_is_json(self, table: Mapping[str, Any], load: Load) -> None:
         """What is kept of a schedule, its facts and its turns, consists of JSON values."""
@@ -106,13 +111,16 @@ class WorkloadSuite:
     def test_replicas_and_repeats_keep_what_was_asked(self, table: Mapping[str, Any]) -> None:
         """Replica 0 and repeat 1 are what was asked, and repeats stand on one curve."""
         options = self._options(table)
-        assert self.workload.replica(options, 0) == options, "replica 0 is what was asked"
-        assert self.workload.repeat(options, 1) == options, "repeat 1 is what was asked"
+        assert self.workload.replica(options, 0) == options, "replica(options, 0) changes the options; 0 is what was asked"
+        assert self.workload.repeat(options, 1) == options, "repeat(options, 1) changes the options; 1 is what was asked"
         identity = self.workload.identity(options)
         plain(identity)
         for made in (self.workload.replica(options, 3), self.workload.repeat(options, 2)):
-            assert isinstance(made, self.workload.Options)
-        assert self.workload.identity(self.workload.repeat(options, 2)) == identity, "a repeat stands on the curve of the first"
+            wanted = self.workload.Options
+            assert isinstance(made, wanted), f"replica() and repeat() return {wanted.__name__}; found {type(made).__name__}"
+        assert self.workload.identity(self.workload.repeat(options, 2)) == identity, (
+            "identity() differs for a repeat, which stands on the curve of the first"
+        )
 
     def test_phases_come_to_an_end(self, table: Mapping[str, Any], load: Load) -> None:
         """There is one measured phase, phases stand in order, and each of them, and each request, is bounded."""

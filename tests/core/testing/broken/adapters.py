@@ -21,6 +21,7 @@ from ixbench.api.engine import (
     EngineMetrics,
     Fault,
     Finding,
+    Identity,
     InputError,
     LaunchPlan,
     MetricAlias,
@@ -217,7 +218,7 @@ def planned(**fields):
 
 class TestUnserialisable(AdapterSuite):
     breaks = ("test_the_plan_is_json",)
-    adapter = planned(notes=({"a", "b"},))
+    adapter = planned(identity=Identity(engine_version={"a", "b"}))
 
 
 class TestTellsNobodyThePort(AdapterSuite):
