@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TELL_AFTER_S = 1.0
 """A shorter wait is not worth a line."""
+_LONGEST_POLL_S = 86400.0
+"""The system counts milliseconds in 32 bits; a longer wait is several."""
 
 
 class SilentError(OSError):
@@ -75,4 +77,7 @@ class BoundedReader(io.RawIOBase):
                 return True
             self._on_wait()
             self._on_wait = None
-        return bool(poll.poll(max(0.0, end_s - time.monotonic()) * 1000))
+        while (left_s := end_s - time.monotonic()) > _LONGEST_POLL_S:
+            if poll.poll(_LONGEST_POLL_S * 1000):
+                return True
+        return bool(poll.poll(max(0.0, left_s) * 1000))

@@ -149,11 +149,13 @@ def test_a_pipe_that_nobody_writes_to_is_waited_for_with_a_bound(ixbench, pipe):
     ]
 
 
-def test_a_writer_that_comes_late_is_read_to_its_end(ixbench, pipe):
+@pytest.mark.parametrize("wait", ["60s", "100d"])
+def test_a_writer_that_comes_late_is_read_to_its_end(ixbench, pipe, monkeypatch, wait):
+    monkeypatch.setattr("ixbench.model.pipe.TELL_AFTER_S", 0.01)
     # It opens the pipe only once somebody reads it, and writes in two pieces.
     writer = "import sys, time; f = open(sys.argv[1], 'wb', 0); f.write(b'one\\n'); time.sleep(0.3); f.write(sys.argv[2].encode())"
     with subprocess.Popen([sys.executable, "-c", writer, pipe, OOM]):
-        code, out, err = ixbench(pipe, "--json")
+        code, out, err = ixbench(pipe, "--json", "--wait", wait)
     assert (code, json.loads(out)["root"]["line"]) == (0, 2)
     assert "nothing more came" not in err
 
