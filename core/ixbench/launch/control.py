@@ -14,7 +14,7 @@ import httpx
 from ixbench.launch.bounded import BoundedTransport
 from ixbench.launch.errors import EngineError
 from ixbench.launch.route import route_to
-from ixbench.model.printable import is_header_value
+from ixbench.model.printable import is_header_value, is_text
 from ixbench.model.result import Failure
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def read_models(content: bytes, content_type: str) -> ServedModels:
     if not entries:
         return ServedModels(lacking=f"lists no model at {_MODELS_PATH}: its list is empty")
     ids = [entry.get("id") for entry in entries if isinstance(entry, dict)]
-    names = tuple(name for name in ids if isinstance(name, str) and name)
+    # JSON can escape half a character, which no request can name.
+    names = tuple(name for name in ids if isinstance(name, str) and name and is_text(name))
     return ServedModels(names=names, lacking="" if names else f"lists entries at {_MODELS_PATH} of which none has an id")
 
 

@@ -340,6 +340,7 @@ async def test_a_server_without_a_list_will_do_where_the_name_is_given(start, ru
         ('text=["a"]', 'answers /v1/models with JSON of another shape than {"data": [{"id": ...}]}.'),
         ('text={"data": []}', "lists no model at /v1/models: its list is empty."),
         ('text={"data": [{"name": "a"}]}', "lists entries at /v1/models of which none has an id."),
+        ('text={"data": [{"id": "a\\ud800"}]}', "lists entries at /v1/models of which none has an id."),
         ("nolist", 'lists no model: /v1/models answers status 404 ({"error": "no such path"}).'),
     ],
 )
