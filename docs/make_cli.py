@@ -26,7 +26,8 @@ What `--help` prints. Results go to stdout, and with `--json` nothing else does;
 Exit codes: 0 every point is valid, warnings included; 1 some point failed or is invalid, and reports are written all the same;
 2 the file or the command line is wrong, and nothing ran; 3 no point finished; 130 interrupted, sealed and resumable.
 Every command ends with 1 where something else fails, and says what: so does one whose stdout takes nothing, as on a full disk.
-It ends with 141, and says nothing, where whoever reads its stdout has had enough (`| head`).
+It ends with 141, and says nothing, where whoever reads its stdout has had enough (`| head`); `run` and `bench` end
+with the code that says what their points came to.
 A stderr that takes nothing changes nothing.
 
 `IXBENCH_DEBUG=1` shows the traceback of a failure that nobody foresaw. `IXBENCH_PLUGINS` and `IXBENCH_TRACE_HOOKS` are

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -36,9 +37,31 @@ PRINTING = {
     "trace": ("trace inspect trace.json", "trace generate --help"),
 }
 """Command lines that print to stdout, by command."""
+ENDING_AS_THEIR_POINTS = ("run campaign.toml", "bench ")
 FULL = Path("/dev/full")
 SILENT = {"import", "new"}
 """Commands that print to stderr alone, but for their help."""
+SIMULATED = """\
+schema = 1
+[model]
+id = "moonshotai/Kimi-K3"
+precision = "fp4"
+[hardware]
+sku = "mi355x"
+gpus = 8
+absent = "simulate"
+[workload]
+use = "fixed"
+input_tokens = 2000
+output_tokens = 100
+requests = 40
+[simulation]
+replicas = 1
+[[deployment]]
+engine = "vllm"
+tensor_parallel = 8
+concurrency = 2
+"""
 TRACE = {
     "id": "t",
     "models": ["m"],
@@ -64,7 +87,14 @@ def there(make_shell, folder, server):
     """Return a shell in that folder; the campaign is about the scripted server."""
     with make_shell(folder) as shell:
         shell.write_prompts(["hello"])
-        shell.write_campaign(f'[[deployment]]\nengine = "endpoint"\nurl = "{server.url}"\nconcurrency = [1]\n')
+        endpoint = '[[deployment]]\nengine = "endpoint"\nconcurrency = [1]\n'
+        for name, rest in (
+            ("unreachable", 'url = "http://127.0.0.1:9"\n'),
+            ("hanging", f'url = "{server.url}"\nserved_name = "script:hang_mid_stream"\n'),
+            ("campaign", f'url = "{server.url}"\n'),
+        ):
+            shell.write_campaign(endpoint + rest).rename(folder / f"{name}.toml")
+        shell.write("simulated.toml", SIMULATED)
         yield shell
 
 
@@ -106,21 +136,38 @@ def test_a_stdout_that_takes_nothing_is_told_once_and_a_reader_who_has_gone_neve
         done = end_of(there, words_of(line, server), stdout=write)
     finally:
         os.close(write)
-    assert done.returncode == 141, done.stderr
+    # A run says what its points came to; one of a single request is too short to be valid.
+    assert done.returncode == (1 if line.startswith(ENDING_AS_THEIR_POINTS) else 141), done.stderr
     assert "ixbench: " not in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
 
 
-def test_what_was_measured_is_said_to_be_there_when_nobody_reads_the_reports(there):
+@pytest.fixture
+def gone():
+    """Return a stdout whose reader has gone."""
     read, write = os.pipe()
     os.close(read)
-    try:
-        done = end_of(there, ["run", "campaign.toml"], stdout=write)
-    finally:
-        os.close(write)
-    assert done.returncode == 141, done.stderr
+    yield write
+    os.close(write)
+
+
+@pytest.mark.parametrize(("line", "code"), [("run simulated.toml", 0), ("run campaign.toml", 1), ("run unreachable.toml", 3)])
+def test_a_run_that_nobody_reads_says_what_its_points_came_to_and_where_they_are(there, gone, line, code):
+    done = end_of(there, line.split(), stdout=gone)
+    assert done.returncode == code, done.stderr
     assert done.stderr.splitlines()[-1].startswith("results: results/")
+
+
+def test_a_run_that_is_interrupted_with_its_reader_can_be_resumed(there, gone):
+    with subprocess.Popen(
+        [COMMAND, "run", "hanging.toml"], cwd=there.folder, env=there.environment(), stdout=gone, stderr=subprocess.PIPE, text=True
+    ) as run:
+        said = [next(row for row in run.stderr if "measuring" in row)]
+        run.send_signal(signal.SIGINT)
+        said += run.stderr
+    assert run.returncode == 130, said
+    assert said[-1] == "1 point not measured; go on with: ixbench run hanging.toml --resume\n"
 
 
 @pytest.mark.parametrize(("line", "code"), [("run campaign.toml", 1), ("run campaign.toml --only nothing", 2), ("plugins", 0)])

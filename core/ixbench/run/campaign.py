@@ -6,6 +6,7 @@ import hashlib
 import os
 import shlex
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from ixbench.model.events import RunFinished, RunStarted
 from ixbench.model.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_OK
 from ixbench.model.printable import is_text, printable
 from ixbench.model.secrets import Redactor
+from ixbench.model.streams import ReaderGoneError
 from ixbench.plan.select import select_points
 from ixbench.plan.show import plan_notes
 from ixbench.replay.wire.loop import replay_loop
@@ -322,9 +324,13 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder, done: _Done) -> N
     done.reported = True
     for failure in written.failures:
         sys.stderr.write(f"ixbench: {printable(str(failure))}\n")
-    written.show()
-    if written.refused:
-        raise IxbenchError(written.refused)
+    try:
+        with suppress(ReaderGoneError):  # the exit code says what the points came to, whoever reads
+            written.show()
+    finally:
+        if written.refused:
+            done.failed = True
+            sys.stderr.write(f"ixbench: {printable(written.refused)}\n")
 
 
 def _say_where(folder: RunFolder, done: _Done, resume_with: str | None) -> None:
