@@ -42,6 +42,7 @@ def _list_of(value: object, *, whole: bool, allowed: str) -> list[Any]:
 
 MOST_CONCURRENT = 1_000_000
 MOST_REPEATS = 100
+MOST_GPUS = 1_000_000
 
 
 def _check_concurrency(value: object) -> list[int]:
@@ -154,7 +155,7 @@ class HardwareTable(OptionsModel):
 
     sku: Text | None = None
     """Key in the hardware book, for instance "mi355x"; it names the prices too."""
-    gpus: Annotated[int, Field(ge=1)] | None = None
+    gpus: Annotated[int, Field(ge=1, le=MOST_GPUS)] | None = None
     """GPUs reserved for a deployment. Without it all per-GPU figures are null."""
     absent: Literal["fail", "simulate"] = "fail"
     """What a run does where this machine has none of it."""

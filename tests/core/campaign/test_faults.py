@@ -40,6 +40,10 @@ WRONG = {
         "deployment[0].concurrency: found 99999999999999999999; allowed: whole numbers from 1 to 1,000,000, such as [1, 2, 4]",
     ),
     "no toml": ("schema = 1\n[model\n", "line 2, column 7: no valid TOML: expected ']' at the end of a table declaration"),
+    "more GPUs than any machine has": (
+        file_of(hardware='[hardware]\nsku = "mi355x"\ngpus = 1000000000000000000000'),
+        "hardware.gpus: found 1000000000000000000000; allowed: 1000000 or less",
+    ),
     "a number of hundreds of digits": (
         deployment(f"{CONCURRENCY}[report]\nrungs = [30, {'9' * 400}]"),
         "report.rungs[1]: there is a whole number of more than 300 digits; allowed: numbers that can be computed with",
