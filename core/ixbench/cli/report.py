@@ -60,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
     out = arguments.out or (RunReader(paths[0]).reports if len(paths) == 1 and is_run_folder(paths[0]) else Path("reports"))
     where = "--use" if arguments.use else "[report] use"
     written = write_reports(views, names, host, out, options=overrides.options, where=where, columns=terminal_columns())
-    failures = [text for text in (*written.failures, written.refused) if text]
+    failures = [*written.failures, *([f"{written.refused}; give another --out"] if written.refused else [])]
     try:
         written.show()
     finally:

@@ -63,6 +63,14 @@ def test_a_reporter_of_ones_own(run, tmp_path, capsys):
     assert capsys.readouterr().out == "Model 7B on MI355X 4\n"
 
 
+def test_where_no_file_can_be_written_another_folder_is_asked_for(run, capsys):
+    (run / "reports" / "ladder.md").mkdir(parents=True)
+    assert main(["report", str(run), "--use", "ladder"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"ixbench: {run / 'reports' / 'ladder.md'}: cannot be written: ")
+    assert line.endswith("; give another --out")
+
+
 def test_a_reporter_that_fails_is_exit_1_and_the_others_are_written(run, tmp_path, capsys):
     path = tmp_path / "mine.py"
     path.write_text(

@@ -217,6 +217,11 @@ def test_a_wall_clock_that_disagrees_is_told(load):
     assert result.found.warnings[-1].startswith("its wall clock and its latencies differ by up to 18.0 ms")
 
 
+def test_a_line_that_nests_is_refused_in_our_words(load):
+    result = load({RECORDS: lines(record(0)) + '{"a":' * 100_000, SUMMARY: summary()})
+    assert [(row.code, row.text) for row in result.found.refused] == [("broken_json", "the line is JSON that is nested too deeply")]
+
+
 def test_broken_lines_are_refused_one_by_one(load):
     torn = json.dumps(record(1))[:60]
     units = record(2, metrics={"request_latency": {"value": 0.44, "unit": "s"}})
