@@ -102,7 +102,7 @@ def _inner(path: Path) -> tuple[Path, ...]:
 @cache
 def _kind() -> str:
     """Name what is kept, so that what another version of ixbench left is read anew."""
-    return f"survey 2 of ixbench {version('ixbench')}"
+    return f"survey 3 of ixbench {version('ixbench')}"
 
 
 def _read(folder: Path) -> bytes:

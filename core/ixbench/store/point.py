@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from ixbench.model.errors import Fault, InputError, IxbenchError
+from ixbench.model.launch import UNTOLD
 from ixbench.model.result import POINT_FORMAT, Accounting, Metrics, PointResult, Verdict
 from ixbench.store.chunks import pack
 from ixbench.store.encode import (
@@ -232,7 +233,25 @@ def read_result(folder: Path) -> PointResult:
         raise InputError(Fault(where=str(path), problem=problem, advice=f"remove {folder}, and --resume measures it again")) from error
     if result.id != folder.name:
         raise InputError(Fault(where=str(path), problem=f"is the result of '{result.id}', but its folder is '{folder.name}'"))
-    return result
+    return _without_guesses(result)
+
+
+def _without_guesses(result: PointResult) -> PointResult:
+    """Return a point that says no more than was known of a server which ixbench did not start.
+
+    Early points of format 1 called "off" and false there what nobody had told: beside newer ones each would stand on a curve of its own.
+    """
+    known = result.identity
+    if result.origin != "run" or result.provenance.get("argv", ()) is not None or known.disaggregated is not False:
+        return result
+    told = replace(
+        known,
+        spec_method=known.spec_method or UNTOLD,
+        kv_offload=UNTOLD if known.kv_offload == "off" else known.kv_offload,
+        disaggregated=None,
+        multinode=None,
+    )
+    return replace(result, identity=told)
 
 
 def read_point_replicas(folder: Path) -> tuple[Replica, ...]:

@@ -224,6 +224,22 @@ def test_point_json_has_the_keys_of_its_format(tmp_path):
     assert {"requests", "ok", "failed", "cancelled", "warmup", "resent"} <= set(content["accounting"])
 
 
+@pytest.mark.parametrize(
+    ("argv", "said", "read"),
+    [
+        (None, {}, ("unknown", "unknown", None, None)),
+        (None, {"spec_method": "mtp", "kv_offload": "lmcache"}, ("mtp", "lmcache", None, None)),
+        (["vllm", "serve"], {}, (None, "off", False, False)),
+    ],
+)
+def test_early_points_guess_nothing_of_a_server_that_was_running(tmp_path, argv, said, read):
+    sealed = sample_point("vllm-c8", speed_tok_s_user=1.0, rate_tok_s_gpu=1.0, provenance={"argv": argv}, **said)
+    with PointWriter(tmp_path / "vllm-c8", Redactor()) as writer:
+        writer.seal(sealed)
+    found = read_result(tmp_path / "vllm-c8").identity
+    assert (found.spec_method, found.kv_offload, found.disaggregated, found.multinode) == read
+
+
 def test_half_characters_that_a_server_sent_are_kept_as_replacement_characters(tmp_path):
     """JSON can escape them alone, and UTF-8 has no form for them."""
     result = dataclasses.replace(
