@@ -179,7 +179,6 @@ def test_a_header_that_is_no_text_is_refused_and_not_repeated(shell):
 def test_a_key_that_no_header_may_have_is_never_sent(shell, server, key):
     before = server.log()
     done = shell.run("bench", server.url, "--api-key-env", "MY_KEY", "--concurrency", "1", MY_KEY=key)
-    assert done.code == 3
-    assert "The variable MY_KEY holds characters that no header may have" in done.err
+    one_sentence(done, "The variable MY_KEY holds characters that no header may have")
     assert server.log() == before
     assert key.strip() not in done.err
