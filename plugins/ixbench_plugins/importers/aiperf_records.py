@@ -87,10 +87,11 @@ def _read(line: bytes | None, position: int, found: Records, used: set[str]) -> 
         raise RowError("line_too_long", f"the line is longer than {LONGEST_LINE >> 20} MiB")
     try:
         document = loads(line)
-    except RecursionError as broken:
-        raise RowError("broken_json", "the line is JSON that is nested too deeply") from broken
-    except ValueError as broken:
-        raise RowError("broken_json", f"the line is no JSON: {broken}"[:200]) from broken
+    except (ValueError, RecursionError) as broken:
+        nested = isinstance(broken, RecursionError)
+        raise RowError(
+            "broken_json", "the line is JSON that is nested too deeply" if nested else f"the line is no JSON: {broken}"[:200]
+        ) from broken
     refuse_repeated(document)
     metadata, metrics = table(table(document).get("metadata")), _values(table(document).get("metrics"))
     send = _stamp(metadata, "request_start_ns")
