@@ -43,9 +43,10 @@ def test_what_was_measured_is_kept_and_the_rest_can_be_measured_when_the_file_is
     assert first["identity"]["corpus"] == first["provenance"]["schedule"]["corpus"]
 
     shell.write_prompts([f"what is {number}?" for number in range(PROMPTS)])
-    refused = shell.run("run", "campaign.toml", "--resume")
-    assert refused.code == 2, refused.err
-    assert f"ixbench: point scripted-c1: it was measured with corpus {first['identity']['corpus']}, and" in refused.err
+    for asked in ((), ("--only", "scripted-c4")):
+        refused = shell.run("run", "campaign.toml", "--resume", *asked)
+        assert refused.code == 2, refused.err
+        assert f"ixbench: point scripted-c1: it was measured with corpus {first['identity']['corpus']}, and" in refused.err
 
     prompts.write_bytes(content)
     resumed = shell.run("run", "campaign.toml", "--resume")

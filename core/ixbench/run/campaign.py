@@ -94,7 +94,8 @@ def run_campaign(
         points = [point for point in selected if point.id not in kept]
         if path is not None and points:
             simulated = _check(campaign, plan, points, host, simulate=simulate)
-            corpora = corpora_of(selected, host)
+            asked = {point.id for point in selected}
+            corpora = corpora_of([point for point in plan.points if point.id in asked or point.id in kept], host)
             check_kept(corpora, found)
         if path is not None and profile is not None and not (profile in kept and TRACES in folder.result(profile).provenance):
             check_profiled(profile, plan, points, simulated, host)
