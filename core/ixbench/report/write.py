@@ -90,7 +90,7 @@ def write_reports(
         except InputError as error:
             failures |= dict.fromkeys(map(str, error.faults))
             continue
-        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's code may raise anything
             failures[f"{item.source}: reporter {item.reporter.name}: {describe(error)}"] = None
             continue
         for artifact, content in artifacts:

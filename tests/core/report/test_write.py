@@ -73,12 +73,15 @@ def test_artifacts_are_written_and_shown(tmp_path):
     assert written.failures == ()
 
 
-def test_a_reporter_that_raises_is_named_and_the_others_still_run(tmp_path):
-    host = host_of(raising(RuntimeError("oops\nsecond line")), good())
+@pytest.mark.parametrize(
+    ("error", "said"), [(RuntimeError("oops\nsecond line"), "RuntimeError: oops second line"), (SystemExit(7), "SystemExit: 7")]
+)
+def test_a_reporter_that_raises_is_named_and_the_others_still_run(tmp_path, error, said):
+    host = host_of(raising(error), good())
     written = write_reports([RUN], ["raising", "good"], host, tmp_path)
     assert [path.name for path in written.files] == ["good.md", "good.bin"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.bin", "good.md"]
-    assert written.failures == ("plugin acme (inline): reporter raising: RuntimeError: oops second line",)
+    assert written.failures == (f"plugin acme (inline): reporter raising: {said}",)
 
 
 def test_what_the_runs_do_not_allow_is_told_once_and_blames_nobody(tmp_path):
