@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from collections import Counter
 
 import pytest
@@ -98,3 +99,14 @@ def test_no_bad_point_stands_on_the_ladder(done):
     bad = {identifier(kind) for kind in KINDS}
     on_curves = {point["id"] for curve in ladder["curves"] for point in curve["points"]}
     assert not on_curves & bad
+
+
+def test_a_load_that_the_system_does_not_allow_costs_its_point_alone(shell, server):
+    shell.write_prompts(PROMPTS)
+    shell.write_campaign(f'[[deployment]]\nengine = "endpoint"\nurl = "{server.url}"\nconcurrency = [1, 5000, 2]\n')
+    running = shell.start("run", "campaign.toml")
+    resource.prlimit(running.popen.pid, resource.RLIMIT_NOFILE, (1024, 1024))
+    done = running.end()
+    assert done.code == 1, done.err
+    assert "5000 requests in flight need 5064 open files" in done.point("endpoint-c5000")["failure"]["cause"]
+    assert done.point("endpoint-c2")["accounting"]["ok"] == len(PROMPTS)

@@ -76,7 +76,7 @@ class RunLoop:
     view: View
     interruption: Interruption
     redactor: Redactor
-    corpora: Mapping[str, WorkloadIdentity] = field(default_factory=dict)
+    corpora: Mapping[str, WorkloadIdentity]
     """What the workload of each point said of what it replays when the run began."""
     until: Callable[[Sequence[PointResult]], bool] | None = None
     """Asked after each point whether the rest is not worth measuring."""

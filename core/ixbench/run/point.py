@@ -235,27 +235,34 @@ async def _prepare(
     :raises InputError: if the workload's files are not what they were when the run began.
     :raises _ReplayError: if the workload cannot build it, or the server cannot be prepared for it.
     """
+    schedule = _schedule(job, key)
     calibration: Calibration | None = None
     try:
-        schedule = job.host.workload(job.point.workload).schedule(job.point.workload_options, job.point.load, key=key)
-        check_unchanged(job.point, job.corpus, corpus_of(job.point, job.host))
         with interruption.until_asked(), watched.until_dead():
             calibration = await channel.prepare(schedule)
     except CalibrationError as error:
         if (died := await death_of(engine)) is not None:
             raise _ReplayError(died, code="engine_died") from error
         raise _ReplayError(Failure(code="calibration_failed", cause=str(error), fix="")) from error
-    except InputError:  # of files that could be read before: the run ends, and all that is left can be measured once they are back
-        raise
-    except IxbenchError as error:
-        raise _ReplayError(Failure(code="workload_failed", cause=str(error).replace("\n", "; "), fix="")) from error
     except Exception as error:
-        raise _ReplayError(_unforeseen(error)) from error
+        raise _ReplayError(_preparing_failed(error)) from error
     if interruption.asked:
         raise PointStoppedError
     if watched.died.is_set() and (died := engine.failure()) is not None:
         raise _ReplayError(died, code="engine_died")
     return schedule, calibration
+
+
+def _schedule(job: PointJob, key: str) -> Schedule:
+    """Return the schedule; the errors are those of `_prepare`."""
+    try:
+        schedule = job.host.workload(job.point.workload).schedule(job.point.workload_options, job.point.load, key=key)
+        check_unchanged(job.point, job.corpus, corpus_of(job.point, job.host))
+    except InputError:  # of files that could be read before: the run ends, and all that is left can be measured once they are back
+        raise
+    except Exception as error:
+        raise _ReplayError(_preparing_failed(error)) from error
+    return schedule
 
 
 def _enter(job: PointJob, stage: PointPhase) -> None:
@@ -300,6 +307,13 @@ async def _execute_watched(stop: anyio.Event, died: anyio.Event, *, key: str, **
     if report.ended == "aborted" and report.phase("profile") is None:
         raise _ReplayError(Failure(code="replay_aborted", cause=report.cause or "", fix=""))
     return report
+
+
+def _preparing_failed(error: Exception) -> Failure:
+    """Return why a point could not be prepared."""
+    if isinstance(error, IxbenchError):
+        return Failure(code="workload_failed", cause=str(error).replace("\n", "; "), fix="")
+    return _unforeseen(error)
 
 
 def _unforeseen(error: Exception) -> Failure:

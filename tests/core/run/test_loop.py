@@ -28,6 +28,7 @@ def test_points_that_go_on_are_told_of_once_a_minute():
         view=listener,
         interruption=None,
         redactor=None,
+        corpora={},
     )
 
     async def main():
