@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from ixbench.model.deployment import EnvVar
 from ixbench.model.launch import Identity, LaunchPlan, PrepareStep, ProcessPlan, Readiness
@@ -47,6 +48,8 @@ def _of_fields(plan: LaunchPlan) -> Iterator[str]:
     for name, optional in _SECONDS:
         if not _is_number(value := getattr(plan, name)) and not (value is None and optional):
             yield f"{name} is {_kind(value)}; allowed: seconds, a number{' or None' if optional else ''}"
+        elif value is not None and not 0 <= value < inf:
+            yield f"{name} is {value}; allowed: seconds, from 0 on and with an end"
     if plan.api not in _APIS:
         yield f"api is not one of those that there are; allowed: {', '.join(_APIS)}"
     if not isinstance(plan.identity, Identity):
@@ -92,7 +95,7 @@ def _of_env(env: object) -> Iterator[str]:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _kind(value: object) -> str:
