@@ -11,6 +11,26 @@ DEPLOYMENT = """
 engine = "scripted"
 concurrency = [1, 2]
 """
+SIMULATED = """
+schema = 1
+[model]
+id = "moonshotai/Kimi-K3"
+precision = "fp4"
+[hardware]
+sku = "mi355x"
+gpus = 8
+[workload]
+use = "fixed"
+input_tokens = 2000
+output_tokens = 100
+requests = 40
+[simulation]
+replicas = 1
+[[deployment]]
+engine = "vllm"
+tensor_parallel = 8
+concurrency = 2
+"""
 PLUGIN = """
 import time
 from pathlib import Path
@@ -42,9 +62,16 @@ class Wrong(Slow):
     Options = WrongOptions
 
 
+class Broken(Slow):
+    name = "broken"
+
+    def render(self, runs, options):
+        raise LookupError("the template is not there")
+
+
 @hookimpl
 def ixbench_reporters():
-    return [Slow(), Wrong()]
+    return [Slow(), Wrong(), Broken()]
 """
 
 
@@ -112,3 +139,12 @@ def test_an_end_that_nobody_foresaw_says_how_to_go_on(shell, scripted):
     assert results == f"results: {done.folder.relative_to(shell.folder)}"
     assert go_on == "1 point not measured; go on with: ixbench run campaign.toml --resume --only '*-c1'"
     assert told.startswith("ixbench: internal error in command 'run': KeyError: 'a mistake of its author'; ")
+
+
+@pytest.mark.parametrize(("use", "code"), [("table", 0), ("broken", 1)])
+def test_a_report_that_cannot_be_made_fails_a_run_of_valid_points(shell, use, code):
+    shell.write("campaign.toml", f'{SIMULATED}[report]\nuse = ["{use}"]\n')
+    done = shell.run("run", "campaign.toml", "--simulate")
+    assert done.code == code, done.err
+    assert done.point("vllm-c2")["verdict"]["status"].startswith("valid")
+    assert ("reporter broken: LookupError: the template is not there" in done.err) == (use == "broken")

@@ -324,7 +324,8 @@ def _report(campaign: Campaign, host: Host, folder: RunFolder, done: _Done) -> N
     written = write_reports([view], campaign.report.use, host, folder.reports, where=where, columns=terminal_columns())
     done.reported = True
     for failure in written.failures:
-        sys.stderr.write(f"ixbench: {printable(str(failure))}\n")
+        done.failed = True
+        sys.stderr.write(f"ixbench: {printable(failure)}\n")
     try:
         with suppress(ReaderGoneError):  # the exit code says what the points came to, whoever reads
             written.show()
