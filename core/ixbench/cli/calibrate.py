@@ -30,6 +30,7 @@ def _run(arguments: argparse.Namespace) -> int:
     import msgspec
 
     from ixbench.model.errors import first_error
+    from ixbench.model.short_numbers import short_seconds
     from ixbench.replay.floor import measure_floor
     from ixbench.replay.wire.loop import replay_loop
 
@@ -44,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(msgspec.json.encode(found).decode())
         return 0
     stamped = "the kernel" if found["clock"] == "kernel" else "this process, as it reads"
-    print(f"floor (TTFT)      p50 {1e3 * float(str(found['floor_s'])):.3f} ms, p99 {1e3 * float(str(found['floor_p99_s'])):.3f} ms")
+    print(f"floor (TTFT)      p50 {short_seconds(float(str(found['floor_s'])))}, p99 {short_seconds(float(str(found['floor_p99_s'])))}")
     print(f"chunks stamped by {stamped}")
     print(f"chunks a second   {float(str(found['chunks_per_s'])):,.0f}")
     print(f"CPU               {float(str(found['cpu_s_per_1000_chunks'])):.4f} s for 1,000 chunks, parsing included")

@@ -20,7 +20,7 @@ from ixbench.measure.tool_words import REASONS
 from ixbench.measure.tools import TOOLS
 from ixbench.model.counts import counted
 from ixbench.model.record import CONTENT_KINDS
-from ixbench.model.short_numbers import short_number, short_share
+from ixbench.model.short_numbers import short_number, short_seconds, short_share
 from ixbench.model.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -300,9 +300,7 @@ def _share(flags: Iterable[bool]) -> str:
 
 def _seconds(value: float | None) -> str:
     """Return a time with more digits than sentences have as a rule: it is read beside another one that is almost equal."""
-    if value is None:
-        return "an unknown time"
-    return f"{short_number(value, 4)} s" if value >= 1 else f"{short_number(1000 * value)} ms"
+    return "an unknown time" if value is None else short_seconds(value, 4)
 
 
 def _tokens(value: float | None) -> str:

@@ -17,6 +17,7 @@ def short_share(value: float) -> str:
     return f"{short_number(100 * value)} %"
 
 
-def short_seconds(value: float) -> str:
+def short_seconds(value: float, digits: int = 3) -> str:
     """Return seconds; below a tenth in milliseconds, for this is print."""
-    return f"{short_number(value)} s" if value >= 0.1 else f"{short_number(1000 * value)} ms"  # noqa: PLR2004 - where milliseconds begin to read better
+    in_seconds = value >= 0.1  # noqa: PLR2004 - where milliseconds begin to read better
+    return f"{short_number(value, digits)} s" if in_seconds else f"{short_number(1000 * value, digits)} ms"
