@@ -253,7 +253,8 @@ def test_answers_without_output_end_in_no_tail():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0, "0 ms"), (0.0123, "12.3 ms"), (0.9996, "0.9996 s"), (1.0, "1 s"), (65.432, "65.43 s"), (12_344.0, "12344 s")]
+    ("seconds", "text"),
+    [(0.0, "0 ms"), (0.0123, "12.3 ms"), (0.9996, "0.9996 s"), (1.0, "1 s"), (65.432, "65.43 s"), (12_344.0, "12344 s")],
 )
 def test_times_stand_without_exponents(seconds, text):
     assert tool_points._seconds(seconds) == text
