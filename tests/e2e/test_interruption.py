@@ -15,6 +15,8 @@ engine = "scripted"
 concurrency = [1, 2]
 """
 PROMPTS = [f"tell me about number {number}" for number in range(12)]
+SLOW = {"gap_s": 0.1}
+"""So that records end more than a second apart, of which the later take the earlier to the disk: tests wait for them there."""
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_while_prompt_lengths_are_learnt(shell, scripted):
 @pytest.fixture
 def hanging(shell, campaign):
     """Return a run that stands in the middle of its first point: the answer to one prompt does not end."""
-    campaign({"rules": [{"contains": "number 7", "reply": "hang_mid_stream"}]})
+    campaign({"rules": [{"contains": "number 7", "reply": "hang_mid_stream"}], "default": SLOW})
     running = shell.start("run", "campaign.toml")
     running.wait_for(lambda: requests_of(running, "scripted-c1"))
     return running
@@ -96,7 +98,7 @@ def test_twice_drops_what_is_in_flight(shell, hanging):
 
 def test_what_was_sealed_before_is_reported_and_resume_measures_the_rest(shell, campaign):
     # Of a start's completions the first is its own and each point takes 12: the 20th is in the second point, and resuming has fewer.
-    campaign({"rules": [{"every": 20, "reply": "hang_mid_stream"}]})
+    campaign({"rules": [{"every": 20, "reply": "hang_mid_stream"}], "default": SLOW})
     running = shell.start("run", "campaign.toml")
     running.wait_for(lambda: requests_of(running, "scripted-c2"))
     running.send(signal.SIGINT)
@@ -115,7 +117,7 @@ def test_what_was_sealed_before_is_reported_and_resume_measures_the_rest(shell, 
 
 
 def test_a_kill_loses_the_point_in_flight_and_nothing_else(shell, campaign):
-    campaign({"rules": [{"every": 20, "reply": "hang_mid_stream"}]})
+    campaign({"rules": [{"every": 20, "reply": "hang_mid_stream"}], "default": SLOW})
     running = shell.start("run", "campaign.toml")
     running.wait_for(lambda: requests_of(running, "scripted-c2"))
 

@@ -18,7 +18,8 @@ from ixbench.testing.running import port_gets_free
 pytestmark = pytest.mark.usefixtures("machine")
 
 PROMPTS = [f"tell me about number {number}" for number in range(12)]
-HANGS = {"rules": [{"contains": "number 7", "reply": "hang_mid_stream"}]}
+HANGS = {"rules": [{"contains": "number 7", "reply": "hang_mid_stream"}], "default": {"gap_s": 0.1}}
+"""Before it hangs it is slow, so that records end more than a second apart and are on disk, where tests wait for them."""
 TINY = "tiny_width = 256\ntiny_layers = 1\nslots = 4\ncontext = 512\nthreads = 1\n"
 
 
