@@ -21,6 +21,34 @@ from ixbench.launch.ports import lease_ports
 from ixbench.testing.running import server_process
 from ixbench.testing.shell import Shell
 
+SIMULATED = """\
+schema = 1
+[model]
+id = "moonshotai/Kimi-K3"
+precision = "fp4"
+[hardware]
+sku = "mi355x"
+gpus = 8
+absent = "simulate"
+[workload]
+use = "fixed"
+input_tokens = 2000
+output_tokens = 100
+requests = 40
+[simulation]
+replicas = 1
+[[deployment]]
+engine = "vllm"
+tensor_parallel = 8
+concurrency = 2
+"""
+
+
+@pytest.fixture(scope="session")
+def simulated_campaign():
+    """Return the text of a campaign of one simulated point, which is valid and takes a second; further tables may follow."""
+    return SIMULATED
+
 
 @pytest.fixture(scope="session")
 def install():

@@ -236,28 +236,8 @@ def test_an_engine_is_asked_once_however_often_it_is_started(counted, engine, st
     assert done.point("d-c1")["accuracy"] == done.point("d-c2")["accuracy"]
 
 
-def test_simulated_points_are_not_gated_and_stay_valid(shell):
-    campaign = """
-    schema = 1
-    [model]
-    id = "moonshotai/Kimi-K3"
-    precision = "fp4"
-    [hardware]
-    sku = "mi355x"
-    gpus = 8
-    [workload]
-    use = "fixed"
-    input_tokens = 2000
-    output_tokens = 100
-    requests = 40
-    [simulation]
-    replicas = 1
-    [[deployment]]
-    engine = "vllm"
-    tensor_parallel = 8
-    concurrency = 2
-    """
-    shell.write("campaign.toml", campaign + ask(shell, "7", match="contains"))
+def test_simulated_points_are_not_gated_and_stay_valid(shell, simulated_campaign):
+    shell.write("campaign.toml", simulated_campaign + ask(shell, "7", match="contains"))
     done = shell.run("run", "campaign.toml", "--simulate")
     assert done.code == 0, done.err
     found = done.point("vllm-c2")

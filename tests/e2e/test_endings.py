@@ -11,26 +11,6 @@ DEPLOYMENT = """
 engine = "scripted"
 concurrency = [1, 2]
 """
-SIMULATED = """
-schema = 1
-[model]
-id = "moonshotai/Kimi-K3"
-precision = "fp4"
-[hardware]
-sku = "mi355x"
-gpus = 8
-[workload]
-use = "fixed"
-input_tokens = 2000
-output_tokens = 100
-requests = 40
-[simulation]
-replicas = 1
-[[deployment]]
-engine = "vllm"
-tensor_parallel = 8
-concurrency = 2
-"""
 PLUGIN = """
 import time
 from pathlib import Path
@@ -142,8 +122,8 @@ def test_an_end_that_nobody_foresaw_says_how_to_go_on(shell, scripted):
 
 
 @pytest.mark.parametrize(("use", "code"), [("table", 0), ("broken", 1)])
-def test_a_report_that_cannot_be_made_fails_a_run_of_valid_points(shell, use, code):
-    shell.write("campaign.toml", f'{SIMULATED}[report]\nuse = ["{use}"]\n')
+def test_a_report_that_cannot_be_made_fails_a_run_of_valid_points(shell, simulated_campaign, use, code):
+    shell.write("campaign.toml", f'{simulated_campaign}[report]\nuse = ["{use}"]\n')
     done = shell.run("run", "campaign.toml", "--simulate")
     assert done.code == code, done.err
     assert done.point("vllm-c2")["verdict"]["status"].startswith("valid")

@@ -41,27 +41,6 @@ ENDING_AS_THEIR_POINTS = ("run campaign.toml", "bench ")
 FULL = Path("/dev/full")
 SILENT = {"import", "new"}
 """Commands that print to stderr alone, but for their help."""
-SIMULATED = """\
-schema = 1
-[model]
-id = "moonshotai/Kimi-K3"
-precision = "fp4"
-[hardware]
-sku = "mi355x"
-gpus = 8
-absent = "simulate"
-[workload]
-use = "fixed"
-input_tokens = 2000
-output_tokens = 100
-requests = 40
-[simulation]
-replicas = 1
-[[deployment]]
-engine = "vllm"
-tensor_parallel = 8
-concurrency = 2
-"""
 TRACE = {
     "id": "t",
     "models": ["m"],
@@ -83,7 +62,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def there(make_shell, folder, server):
+def there(make_shell, folder, server, simulated_campaign):
     """Return a shell in that folder; the campaign is about the scripted server."""
     with make_shell(folder) as shell:
         shell.write_prompts(["hello"])
@@ -94,7 +73,7 @@ def there(make_shell, folder, server):
             ("campaign", f'url = "{server.url}"\n'),
         ):
             shell.write_campaign(endpoint + rest).rename(folder / f"{name}.toml")
-        shell.write("simulated.toml", SIMULATED)
+        shell.write("simulated.toml", simulated_campaign)
         yield shell
 
 

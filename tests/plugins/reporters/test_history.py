@@ -11,7 +11,6 @@ import pytest
 from ixbench.api.report import ImportSource, ReportSettings, told_apart
 from ixbench.cli.main import main
 from ixbench.host.load import load_host
-from ixbench.host.source import PluginSource, failure
 from ixbench.report.load import load_runs
 from ixbench.testing.folders import write_sample_run
 from ixbench.testing.runs import sample_point, sample_run, too_short
@@ -210,20 +209,6 @@ def test_what_must_be_known_of_runs_stands_where_their_points_are():
         assert "\x1b" not in text
     assert "<b>|" not in html
     assert history(*fixed, other) == history(other, *reversed(fixed))
-
-
-def test_what_a_run_lacked_is_read_from_its_folder(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    source = PluginSource(plugin="heat", distribution="lab", version="1.0")
-    write_sample_run(tmp_path / "results", load_host(), plugin_failures=(failure(source, None, "gone"),))
-    write_sample_run(tmp_path / "results" / "more", load_host())
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):  # the second time from the index
-        assert main(["report", "results", "results/more", "--use", "history"]) == 0
-        made = json.loads((tmp_path / "reports" / "history.json").read_text())
-        said = [note for part in made["tracks"] for note in part["notes"]]
-        assert [note for note in said if "plugin heat (lab 1.0) could not be loaded: gone; whatever it gives" in note], said
-    capsys.readouterr()
 
 
 def test_published_rows_and_the_command(shared, tmp_path, monkeypatch, capsys):
